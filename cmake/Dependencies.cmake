@@ -1,0 +1,13 @@
+# System libraries, each with one sentence when it is missing.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+function(cel_need target module package)
+  pkg_check_modules(${target} QUIET IMPORTED_TARGET ${module})
+  if(NOT ${target}_FOUND)
+    message(FATAL_ERROR "${module} was not found by pkg-config: install ${package} (scripts/deps.sh does it)")
+  endif()
+endfunction()
+cel_need(JANSSON jansson "libjansson-dev or Homebrew's jansson")
+cel_need(PCRE2 libpcre2-8 "libpcre2-dev or Homebrew's pcre2")
+cel_need(UTF8PROC libutf8proc "libutf8proc-dev or Homebrew's utf8proc")
+cel_need(LIBEDIT libedit "libedit-dev or Homebrew's libedit")

@@ -1,0 +1,90 @@
+// Microkernels: arithmetic on plain arrays, nothing else. One table of function pointers; the scalar table
+// is complete and is the definition; each instruction set overlays what it does better (select.c).
+// Kernels return void, allocate nothing, know no threads: the plan has checked every size, and splits work
+// by handing out ranges of outputs.
+//
+// One output element is always computed by the same sequence of operations, whatever the number of rows,
+// tokens or threads in the call: decode, batched decode and prefill give the same bits. Different
+// instruction sets may differ within the bound of kernel.def.
+#ifndef CEL_XLA_NATIVE_KERNEL_KERNEL_H
+#define CEL_XLA_NATIVE_KERNEL_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// ---- linear: y[t][r] = sum_c x[t][c] * w[r][c] ------------------------------------------------------
+
+typedef enum cel_linear_format {
+  CEL_LIN_F32, CEL_LIN_F16, CEL_LIN_BF16,
+  CEL_LIN_Q4_0, CEL_LIN_Q4_1, CEL_LIN_Q5_0, CEL_LIN_Q5_1, CEL_LIN_Q8_0,  // GGUF blocks, the file's own bytes
+  CEL_LIN_Q4_K, CEL_LIN_Q5_K, CEL_LIN_Q6_K,
+  CEL_LIN_AFFINE,  // MLX: packed words + scales + biases; bits 4 or 8
+  CEL_LIN_FORMATS
+} cel_linear_format;
+
+typedef enum cel_linear_precision {
+  CEL_LIN_PREC_F32,  // weights widened, FMA in f32
+  CEL_LIN_PREC_I16,  // quantized formats: activations as int16 per group, exact integer dot per group
+} cel_linear_precision;
+
+typedef struct cel_linear {  // describes one weight matrix; all that a kernel needs to know
+  cel_linear_format format;
+  cel_linear_precision precision;  // plain formats always compute in f32
+  int64_t rows, cols;              // [out, in]; cols is whole blocks / groups
+  int bits, group;                 // AFFINE only; group 32, 64, 128
+  int scale_type;                  // AFFINE only: CEL_LIN_F32, CEL_LIN_F16 or CEL_LIN_BF16
+  const uint8_t *w;                // alignment 1
+  int64_t w_row_bytes;
+  const uint8_t *scales, *biases;  // AFFINE only; [rows][cols / group] of scale_type, alignment 1
+} cel_linear;
+
+// Activations are packed once per token row in the form the weight's kernel wants (linear_pack), shared by
+// all matrices for which cel_linear_same_pack says so (q, k, v; gate, up).
+// Bytes of one packed token row, a multiple of 64. Pure.
+int64_t cel_linear_pack_bytes(const cel_linear *w);
+bool cel_linear_same_pack(const cel_linear *a, const cel_linear *b);
+// Scratch one thread needs inside linear_mul, a multiple of 64 (bounded: panels, never the matrix). Pure.
+int64_t cel_linear_scratch_bytes(const cel_linear *w);
+// Rows are best handed out in multiples of this (register tile).
+int cel_linear_row_tile(const cel_linear *w);
+
+// ---- attention over a KV cache ----------------------------------------------------------------------
+
+// Query i (token i) attends, in cache row slots[i * slot_step], to keys j with
+//   lo <= j <= positions[i],  lo = window > 0 ? max(0, positions[i] - window + 1) : 0.
+// score = softcap > 0 ? softcap * tanh(scale * q.k / softcap) : scale * q.k; softmax in f32; out = p.v.
+// Query head h reads kv head h / (n_q / n_kv). Keys are cut in tiles at absolute multiples of
+// CEL_ATTENTION_TILE and joined in order (running maximum), so the bits do not depend on chunking.
+enum { CEL_ATTENTION_TILE = 64 };
+typedef struct cel_attention {
+  const float *q;     // [n][n_q][d]
+  float *out;         // [n][n_q][d]
+  const float *k, *v; // of this layer: element (slot, kv head, j, c) at slot*slot_stride + head*head_stride + j*d + c
+  int64_t slot_stride, head_stride;  // in floats
+  const int32_t *slots;
+  int slot_step;             // 1: one slot per token; 0: slots[0] for all
+  const int32_t *positions;  // [n]
+  int64_t n;
+  int n_q, n_kv, d;          // d a multiple of 4, <= 512
+  float scale, softcap;
+  int64_t window;
+} cel_attention;
+// Work items of one call (some split over tokens and heads, the kernel's choice; bits do not depend on
+// it). attention(a, begin, end, scratch) does items [begin, end). Pure.
+int64_t cel_attention_items(const cel_attention *a);
+int64_t cel_attention_scratch_bytes(const cel_attention *a);  // per thread, a multiple of 64
+
+// ---- the table --------------------------------------------------------------------------------------
+
+typedef struct cel_kernels {
+  const char *isa;  // "scalar", "avx2", ...
+#define CEL_KERNEL(name, args) void (*name) args;
+#include "backend/xla/engine/native/kernel/kernel.def"
+#undef CEL_KERNEL
+} cel_kernels;
+
+// The same bits (base/cpu.h) give the same table. Pure.
+cel_kernels cel_kernels_for(uint32_t cpu_bits);
+extern const cel_kernels cel_kernels_scalar;  // complete
+
+#endif

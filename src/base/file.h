@@ -1,0 +1,33 @@
+// Files, read whole or mapped. Threads: a mapping may be read by any number of threads.
+#ifndef CEL_BASE_FILE_H
+#define CEL_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "base/str.h"
+
+// A read-only mapping of a whole file. An empty file maps to data = "" and bytes = 0.
+typedef struct cel_map {
+  const uint8_t *data;
+  int64_t bytes;
+} cel_map;
+
+// Fails: CEL_NOT_FOUND when there is no such file, CEL_INVALID for a folder, CEL_IO otherwise.
+CEL_MUST_CHECK cel_status cel_map_open(const char *path, cel_map *out, cel_err *err);
+void cel_map_close(cel_map *map);  // a zeroed map is fine
+
+// Reads a file whole into a NUL-terminated buffer the caller frees. Refuses files over `max_bytes`
+// by naming both numbers. *bytes may be NULL.
+CEL_MUST_CHECK cel_status cel_read_file(const char *path, int64_t max_bytes, char **text, int64_t *bytes,
+                                        cel_err *err);
+// Writes to PATH.partial, flushes to disk, renames: the file is whole or not there.
+CEL_MUST_CHECK cel_status cel_write_file(const char *path, const void *data, int64_t bytes, cel_err *err);
+
+bool cel_is_file(const char *path);
+bool cel_is_dir(const char *path);
+// Makes every missing folder of `path`.
+CEL_MUST_CHECK cel_status cel_make_dirs(const char *path, cel_err *err);
+
+#endif

@@ -1,0 +1,80 @@
+// A checkpoint on disk, opened: what model it is (as a config in Hugging Face's keys) and its tensors,
+// named canonically and still in the file's own bytes (memory-mapped).
+//
+//   cel_checkpoint_open("/models/x", &c, &err)         a folder with config.json and *.safetensors,
+//   cel_checkpoint_open("/models/x.gguf", &c, &err)    or one GGUF file
+//
+// GGUF metadata is turned into the same config.json keys, and GGUF tensor names into the same canonical
+// names (model.layers.3.self_attn.q_proj.weight), so that nothing above sees two worlds; the one
+// difference that stays is `rope_interleaved`, see below.
+// Threads: opened by one, read by many.
+#ifndef CEL_MODEL_CHECKPOINT_H
+#define CEL_MODEL_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "model/dtype.h"
+
+enum { CEL_TENSOR_MAX_RANK = 5 };
+
+typedef struct cel_tensor {
+  const char *name;   // canonical, owned by the checkpoint
+  cel_dtype dtype;
+  int rank;
+  int64_t dims[CEL_TENSOR_MAX_RANK];  // outermost first (GGUF's order is turned round)
+  const void *data;   // in the mapping; alignment of GGUF/safetensors files only (assume 1)
+  int64_t bytes;
+  const char *file;   // for messages
+} cel_tensor;
+
+typedef enum cel_format { CEL_FORMAT_SAFETENSORS, CEL_FORMAT_GGUF } cel_format;
+
+// What a GGUF file says about its tokenizer: borrowed views into the mapping, NULL and 0 in folders.
+// text/ takes the same struct (text/tokenizer.h declares it; this is only the pointer).
+struct cel_gguf_vocab;
+
+typedef struct cel_checkpoint {
+  cel_format format;
+  const char *path;         // as given
+  const char *dir;          // the folder (of the file, for GGUF)
+  const cel_json *config;   // root config.json, or made from GGUF metadata. Owned by the checkpoint
+  const cel_json *generation_config;  // may be NULL
+  const cel_json *tokenizer_config;   // may be NULL
+  const char *chat_template;      // chosen template text; NULL when there is none. chat_template.jinja wins
+                                  // over tokenizer_config's; for GGUF tokenizer.chat_template
+  const char *chat_template_tools;  // a second template named "tool_use", NULL when there is none
+  const struct cel_gguf_vocab *gguf_vocab;  // NULL for folders
+  bool rope_interleaved;    // GGUF of llama-type files: q/k rows are permuted, so rope pairs (2j, 2j+1)
+  const cel_tensor *tensors;  // sorted by name
+  int64_t n_tensors;
+  int64_t file_bytes;       // of all weight files
+  struct cel_checkpoint_private *priv;
+} cel_checkpoint;
+
+CEL_MUST_CHECK cel_status cel_checkpoint_open(const char *path, cel_checkpoint **out, cel_err *err);
+void cel_checkpoint_close(cel_checkpoint *c);  // NULL is fine
+
+const cel_tensor *cel_checkpoint_find(const cel_checkpoint *c, const char *name);  // NULL when absent
+
+// A linear or embedding weight as the graph needs it: plain, GGUF blocks, or MLX affine.
+typedef struct cel_weight {
+  const char *name;           // module path without ".weight"
+  int64_t rows, cols;         // [out, in]
+  const cel_tensor *tensor;   // the matrix: plain dtype, GGUF blocks, or U32 words (affine)
+  const cel_tensor *scales;   // affine only, else NULL
+  const cel_tensor *biases;   // affine only
+  int bits, group;            // affine only
+} cel_weight;
+
+// Finds MODULE.weight (+ .scales, .biases: their presence decides, not the config) and checks shapes
+// against each other. CEL_NOT_FOUND when there is no MODULE.weight. Where the config's quantization
+// block (per-module overrides included) contradicts the shapes, the error names tensor and both.
+CEL_MUST_CHECK cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, cel_weight *out,
+                                                cel_err *err);
+// Widens row r of a weight into dst[cols].
+void cel_weight_row(const cel_weight *w, int64_t r, float *dst);
+
+#endif
