@@ -27,8 +27,11 @@ cel_status cel_err_prefix(cel_err *err, const char *fmt, ...) {
   va_start(args, fmt);
   int n = vsnprintf(err->text, sizeof err->text, fmt, args);
   va_end(args);
-  if (n >= 0 && (size_t)n < sizeof err->text) {
-    snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", old);
+  if (n >= 0 && (size_t)n + 3 < sizeof err->text) {
+    size_t room = sizeof err->text - (size_t)n - 3, tail = strlen(old);
+    memcpy(err->text + n, ": ", 2);
+    memcpy(err->text + n + 2, old, CEL_MIN(room, tail));
+    err->text[(size_t)n + 2 + CEL_MIN(room, tail)] = 0;
   }
   return err->status;
 }
