@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/gguf_vocab.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "model/dtype.h"
@@ -32,10 +33,6 @@ typedef struct cel_tensor {
 
 typedef enum cel_format { CEL_FORMAT_SAFETENSORS, CEL_FORMAT_GGUF } cel_format;
 
-// What a GGUF file says about its tokenizer: borrowed views into the mapping, NULL and 0 in folders.
-// text/ takes the same struct (text/tokenizer.h declares it; this is only the pointer).
-struct cel_gguf_vocab;
-
 typedef struct cel_checkpoint {
   cel_format format;
   const char *path;         // as given
@@ -46,7 +43,7 @@ typedef struct cel_checkpoint {
   const char *chat_template;      // chosen template text; NULL when there is none. chat_template.jinja wins
                                   // over tokenizer_config's; for GGUF tokenizer.chat_template
   const char *chat_template_tools;  // a second template named "tool_use", NULL when there is none
-  const struct cel_gguf_vocab *gguf_vocab;  // NULL for folders
+  const cel_gguf_vocab *gguf_vocab;  // the file's tokenizer; NULL for folders
   bool rope_interleaved;    // GGUF of llama-type files: q/k rows are permuted, so rope pairs (2j, 2j+1)
   const cel_tensor *tensors;  // sorted by name
   int64_t n_tensors;

@@ -7,26 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/gguf_vocab.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "base/str.h"
 
 typedef struct cel_tokenizer cel_tokenizer;
-
-// The tokenizer part of GGUF metadata; every pointer is borrowed for the length of the call that takes
-// it (the tokenizer copies what it keeps).
-typedef struct cel_gguf_vocab {
-  cel_str model;            // "gpt2", "llama"
-  cel_str pre;              // "smollm", "llama-bpe", "qwen2", "default", ...; empty when absent
-  const cel_str *tokens;    // [n_tokens]
-  const float *scores;      // [n_tokens] or NULL
-  const int32_t *types;     // [n_tokens] or NULL: 1 normal 2 unknown 3 control 4 user-defined 5 unused 6 byte
-  int64_t n_tokens;
-  const cel_str *merges;    // [n_merges] "left right"
-  int64_t n_merges;
-  int32_t bos, eos, unk, pad, eot, eom;  // -1 when absent
-  int add_bos, add_eos, add_space_prefix;  // 0, 1, or -1 when absent
-} cel_gguf_vocab;
 
 // From the parsed tokenizer.json (`name` for messages). `config` = tokenizer_config.json or NULL: its
 // add_bos_token / bos_token count where transformers counts them.
