@@ -144,7 +144,7 @@ struct cel_hlo_op {
 };
 
 struct cel_hlo_block {
-  cel_hlo_value *args;  // array of n_args
+  cel_hlo_value **args;      // [n_args]; values, like all others, never move
   int n_args;
   cel_hlo_op *first, *last;  // the last one is the terminator
   cel_hlo_op *parent_op;     // NULL for a function's body
