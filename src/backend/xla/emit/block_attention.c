@@ -1,0 +1,137 @@
+// Grouped-query attention over a cache that holds many sequences: [layers, rows, kv heads, capacity, D].
+// Decode reads one cache row per token (slots [N]); prefill reads one for all (slots is a scalar).
+#include "backend/xla/emit/emit_internal.h"
+
+// Positions where each new key goes: [N, 3] = (layer, slot, position), the indices of a scatter.
+static hlo write_indices(cel_hlo_builder *b, int64_t n, hlo layer, hlo slots, hlo positions) {
+  if (!slots || !positions) return NULL;
+  int64_t column[2] = {n, 1}, map[1] = {0};
+  hlo parts[3] = {cel_hlo_broadcast(b, layer, 2, column, map), NULL, cel_hlo_broadcast(b, positions, 2, column, map)};
+  parts[1] = cel_hlo_broadcast(b, slots, 2, column, map);  // a scalar maps no dimension at all
+  return cel_hlo_concat(b, parts, 3, 1);
+}
+
+static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fresh) {
+  if (!cache || !fresh) return NULL;
+  cel_emit_scope scope;
+  const cel_hlo_func *made = cel_emit_begin(e, &scope, "kv_append", "kv_append");
+  if (made) return made;
+  cel_hlo_builder *b = &e->b;
+  hlo c = cel_hlo_arg(b, "cache", cache->type), x = cel_hlo_arg(b, "new", fresh->type);
+  hlo slots = cel_hlo_arg(b, "slots", e->slots->type), positions = cel_hlo_arg(b, "positions", e->positions->type);
+  hlo layer = cel_hlo_arg(b, "layer", cel_hlo_tensor(b->module, CEL_ET_I32, 0, NULL));
+  cel_hlo_scatter_dims dims = {.n_window = 2, .window = {1, 2}, .n_inserted = 3, .inserted = {0, 1, 3},
+                               .n_index_map = 3, .index_map = {0, 1, 3}, .index_vector_dim = 1};
+  hlo y = cel_hlo_scatter(b, c, write_indices(b, e->n, layer, slots, positions), x, &dims, false);
+  return cel_emit_end(e, &scope, y);
+}
+
+static hlo append(cel_emit *e, hlo cache, hlo fresh, hlo layer) {
+  hlo operands[5] = {cache, fresh, e->slots, e->positions, layer};
+  return cel_hlo_composite(&e->b, "mlxcel.kv_append", operands, 5, NULL, 0, append_decomposition(e, cache, fresh));
+}
+
+// Keys or values of one layer for the tokens: decode [N, kv, C, D], prefill [kv, C, D].
+static hlo cache_rows(cel_hlo_builder *b, hlo cache, hlo layer, hlo slots, bool per_token) {
+  if (!cache) return NULL;
+  const int64_t *d = cache->type->dims;
+  hlo zero = cel_hlo_scalar(b, CEL_ET_I32, 0);
+  hlo starts[5] = {layer, per_token ? zero : slots, zero, zero, zero};
+  int64_t sizes[5] = {1, per_token ? d[1] : 1, d[2], d[3], d[4]};
+  hlo part = cel_hlo_dynamic_slice(b, cache, starts, sizes);
+  if (!per_token) return cel_hlo_reshape(b, part, 3, d + 2);
+  return cel_hlo_take_rows(b, cel_hlo_reshape(b, part, 4, d + 1), slots);
+}
+
+// scores [.., C] -> the same with keys outside (position - window, position] at the lowest f32.
+static hlo masked(cel_emit *e, hlo scores, hlo positions, int token_dim, int64_t window) {
+  if (!scores || !positions) return NULL;
+  cel_hlo_builder *b = &e->b;
+  const cel_hlo_type *t = scores->type;
+  int64_t map[1] = {token_dim};
+  hlo key = cel_hlo_iota(b, CEL_ET_I32, t->rank, t->dims, t->rank - 1);
+  hlo query = cel_hlo_broadcast(b, positions, t->rank, t->dims, map);
+  hlo seen = cel_hlo_compare(b, "LE", key, query);
+  if (window > 0) {
+    hlo oldest = cel_hlo_binary_scalar(b, CEL_HLO_SUBTRACT, query, (double)window);
+    seen = cel_hlo_binary(b, CEL_HLO_AND, seen, cel_hlo_compare(b, "GT", key, oldest));
+  }
+  return cel_hlo_select(b, seen, scores, cel_hlo_splat(b, CEL_ET_F32, t->rank, t->dims, -3.4028234663852886e38));
+}
+
+static hlo softmax_last(cel_hlo_builder *b, hlo x) {
+  if (!x) return NULL;
+  const cel_hlo_type *t = x->type;
+  int64_t last = t->rank - 1, map[CEL_HLO_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+  hlo top = cel_hlo_broadcast(b, cel_hlo_reduce(b, CEL_HLO_MAXIMUM, x, &last, 1), t->rank, t->dims, map);
+  hlo p = cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, top));
+  hlo sum = cel_hlo_broadcast(b, cel_hlo_reduce(b, CEL_HLO_ADD, p, &last, 1), t->rank, t->dims, map);
+  return cel_hlo_binary(b, CEL_HLO_DIVIDE, p, sum);
+}
+
+static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, hlo q, hlo kcache) {
+  if (!q || !kcache) return NULL;
+  const cel_arch *a = e->arch;
+  cel_emit_scope scope;
+  const cel_hlo_func *made = cel_emit_begin(e, &scope, "attention", "attention %lld", (long long)window);
+  if (made) return made;
+  cel_hlo_builder *b = &e->b;
+  bool per_token = e->slots->type->rank == 1;
+  hlo x = cel_hlo_arg(b, "q", q->type);
+  hlo k = cel_hlo_arg(b, "kcache", kcache->type), v = cel_hlo_arg(b, "vcache", kcache->type);
+  hlo slots = cel_hlo_arg(b, "slots", e->slots->type), positions = cel_hlo_arg(b, "positions", e->positions->type);
+  hlo layer = cel_hlo_arg(b, "layer", cel_hlo_tensor(b->module, CEL_ET_I32, 0, NULL));
+  k = cache_rows(b, k, layer, slots, per_token);
+  v = cache_rows(b, v, layer, slots, per_token);
+  int64_t n = e->n, grouped[4] = {n, a->n_kv, a->n_q / a->n_kv, a->head_dim}, flat[3] = {n, a->n_q, a->head_dim};
+  x = cel_hlo_reshape(b, x, 4, grouped);
+  // Decode scores [N, kv, group, C]; prefill [kv, N, group, C].
+  cel_hlo_dot_dims qk = per_token ? (cel_hlo_dot_dims){.n_batch = 2, .lhs_batch = {0, 1}, .rhs_batch = {0, 1}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {3}}
+                                  : (cel_hlo_dot_dims){.n_batch = 1, .lhs_batch = {1}, .rhs_batch = {0}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {2}};
+  hlo s = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, cel_hlo_dot(b, x, k, &qk, CEL_ET_F32), a->attn_scale);
+  if (a->attn_softcap > 0) {
+    s = cel_hlo_unary(b, CEL_HLO_TANH, cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, s, a->attn_softcap));
+    s = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, s, a->attn_softcap);
+  }
+  hlo p = softmax_last(b, masked(e, s, positions, per_token ? 0 : 1, window));
+  cel_hlo_dot_dims pv = per_token ? (cel_hlo_dot_dims){.n_batch = 2, .lhs_batch = {0, 1}, .rhs_batch = {0, 1}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {2}}
+                                  : (cel_hlo_dot_dims){.n_batch = 1, .lhs_batch = {0}, .rhs_batch = {0}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {1}};
+  hlo y = cel_hlo_dot(b, p, v, &pv, CEL_ET_F32);
+  static const int64_t token_first[4] = {1, 0, 2, 3};
+  if (!per_token) y = cel_hlo_transpose(b, y, token_first);
+  return cel_emit_end(e, &scope, cel_hlo_reshape(b, y, 3, flat));
+}
+
+static hlo heads(cel_emit *e, hlo x, int n_heads) {
+  int64_t dims[3] = {e->n, n_heads, e->arch->head_dim};
+  return cel_hlo_reshape(&e->b, x, 3, dims);
+}
+
+static hlo project(cel_emit *e, cel_weight_role role, cel_weight_role norm, int layer, hlo h, int n_heads) {
+  hlo x = heads(e, cel_emit_linear(e, role, layer, h), n_heads);
+  bool normed = e->arch->qk_norm == CEL_QK_NORM_HEAD && norm != CEL_W_COUNT;
+  return normed ? cel_emit_norm(e, norm, layer, x) : x;
+}
+
+hlo cel_emit_attention(cel_emit *e, int layer, hlo h) {
+  const cel_arch *a = e->arch;
+  const cel_layer *l = &a->layers[layer];
+  cel_hlo_builder *b = &e->b;
+  cel_hlo_path(b, "layers.%d.attn", layer);
+  hlo q = project(e, CEL_W_Q, CEL_W_Q_NORM, layer, h, a->n_q);
+  hlo k = project(e, CEL_W_K, CEL_W_K_NORM, layer, h, a->n_kv);
+  hlo v = project(e, CEL_W_V, CEL_W_COUNT, layer, h, a->n_kv);
+  q = cel_emit_rope(e, l->rope, q);
+  k = cel_emit_rope(e, l->rope, k);
+  hlo index = cel_hlo_scalar(b, CEL_ET_I32, layer);
+  e->kcache = append(e, e->kcache, k, index);
+  e->vcache = append(e, e->vcache, v, index);
+  int64_t window = l->attention == CEL_ATTENTION_SLIDING ? a->window : 0;
+  hlo operands[6] = {q, e->kcache, e->vcache, e->slots, e->positions, index};
+  cel_hlo_attr *attrs[3] = {cel_hlo_new_float(b, "scale", CEL_ET_F32, a->attn_scale),
+                            cel_hlo_new_float(b, "softcap", CEL_ET_F32, a->attn_softcap),
+                            cel_hlo_new_int(b, "window", CEL_ET_I64, window)};
+  hlo y = cel_hlo_composite(b, "mlxcel.attention", operands, 6, attrs, 3, attention_decomposition(e, window, q, e->kcache));
+  int64_t flat[2] = {e->n, (int64_t)a->n_q * a->head_dim};
+  return cel_emit_linear(e, CEL_W_O, layer, cel_hlo_reshape(b, y, 2, flat));
+}

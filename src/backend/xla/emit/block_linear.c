@@ -1,0 +1,79 @@
+// Matrix products with stored weights, and the embedding lookup: composites around block_dequant.c.
+#include <string.h>
+
+#include "backend/xla/emit/emit_internal.h"
+
+static bool is_plain(const cel_storage *s) { return s->format[0] == 'F' || s->format[0] == 'B'; }
+
+// The operands a weight brings along (1, or 3 for affine).
+static int weight_operands(const cel_emit_weight *w, hlo *out) {
+  out[0] = w->w;
+  if (!w->scales) return 1;
+  out[1] = w->scales;
+  out[2] = w->biases;
+  return 3;
+}
+
+static int storage_attrs(cel_hlo_builder *b, const cel_storage *s, cel_hlo_attr **attrs) {
+  attrs[0] = cel_hlo_new_string(b, "format", s->format);
+  if (strcmp(s->format, "affine") != 0) return 1;
+  attrs[1] = cel_hlo_new_int(b, "bits", CEL_ET_I32, s->bits);
+  attrs[2] = cel_hlo_new_int(b, "group", CEL_ET_I32, s->group);
+  return 3;
+}
+
+static hlo arg_like(cel_hlo_builder *b, const char *name, hlo v) { return v ? cel_hlo_arg(b, name, v->type) : NULL; }
+
+static const cel_hlo_func *linear_decomposition(cel_emit *e, const cel_emit_weight *w, hlo x) {
+  const cel_storage *s = &w->storage;
+  cel_emit_scope scope;
+  const cel_hlo_func *made =
+      cel_emit_begin(e, &scope, is_plain(s) ? "linear" : "quantized_linear", "linear %s %d %d %d %lld %lld %lld", s->format,
+                     s->bits, s->group, (int)s->scale_type, (long long)e->n, (long long)s->rows,
+                     (long long)(x ? x->type->dims[0] * 0x100000000 + s->cols : 0));
+  if (made || !x) return made;
+  cel_hlo_builder *b = &e->b;
+  hlo in = arg_like(b, "x", x), packed = arg_like(b, "weight", w->w);
+  hlo scales = arg_like(b, "scales", w->scales), biases = arg_like(b, "biases", w->biases);
+  hlo wide = cel_emit_dequantize(b, s, packed, scales, biases, s->rows);
+  cel_hlo_dot_dims dims = {.n_contract = 1, .lhs_contract = {1}, .rhs_contract = {1}};
+  return cel_emit_end(e, &scope, cel_hlo_dot(b, in, wide, &dims, CEL_ET_F32));
+}
+
+hlo cel_emit_linear(cel_emit *e, cel_weight_role role, int layer, hlo x) {
+  cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
+  cel_hlo_builder *b = &e->b;
+  const cel_hlo_func *f = linear_decomposition(e, w, x);
+  hlo operands[4] = {x};
+  cel_hlo_attr *attrs[3];
+  int n = 1 + weight_operands(w, operands + 1), n_attrs = storage_attrs(b, &w->storage, attrs);
+  hlo y = cel_hlo_composite(b, is_plain(&w->storage) ? "mlxcel.linear" : "mlxcel.quantized_linear", operands, n, attrs,
+                            n_attrs, f);
+  return w->bias ? cel_hlo_binary(b, CEL_HLO_ADD, y, cel_emit_along_last(b, w->bias, y)) : y;
+}
+
+static const cel_hlo_func *embedding_decomposition(cel_emit *e, const cel_emit_weight *w, hlo ids) {
+  const cel_storage *s = &w->storage;
+  cel_emit_scope scope;
+  const cel_hlo_func *made = cel_emit_begin(e, &scope, is_plain(s) ? "embedding" : "quantized_embedding", "embedding");
+  if (made) return made;
+  cel_hlo_builder *b = &e->b;
+  hlo in = arg_like(b, "ids", ids), packed = arg_like(b, "weight", w->w);
+  hlo scales = arg_like(b, "scales", w->scales), biases = arg_like(b, "biases", w->biases);
+  packed = cel_hlo_take_rows(b, packed, in);
+  if (scales) scales = cel_hlo_take_rows(b, scales, in);
+  if (biases) biases = cel_hlo_take_rows(b, biases, in);
+  return cel_emit_end(e, &scope, cel_emit_dequantize(b, s, packed, scales, biases, e->n));
+}
+
+hlo cel_emit_embedding(cel_emit *e, hlo ids) {
+  cel_emit_weight *w = cel_emit_weight_of(e, CEL_W_EMBED, -1);
+  cel_hlo_builder *b = &e->b;
+  const cel_hlo_func *f = embedding_decomposition(e, w, ids);
+  hlo operands[4] = {ids};
+  cel_hlo_attr *attrs[3];
+  int n = 1 + weight_operands(w, operands + 1), n_attrs = storage_attrs(b, &w->storage, attrs);
+  hlo x = cel_hlo_composite(b, is_plain(&w->storage) ? "mlxcel.embedding" : "mlxcel.quantized_embedding", operands, n,
+                            attrs, n_attrs, f);
+  return e->arch->embed_mul != 1 ? cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, e->arch->embed_mul) : x;
+}

@@ -1,0 +1,53 @@
+// The gated feed-forward: down(act(gate x) * (up x)). SwiGLU (Shazeer 2020) with SiLU, GeGLU with GELU.
+#include "backend/xla/emit/emit_internal.h"
+
+static const char *act_name(cel_act act) {
+  static const char *const names[] = {[CEL_ACT_SILU] = "silu", [CEL_ACT_GELU_TANH] = "gelu_tanh",
+                                      [CEL_ACT_GELU_ERF] = "gelu_erf", [CEL_ACT_RELU] = "relu"};
+  return names[act];
+}
+
+// gelu, tanh form: x/2 * (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+static hlo gelu_tanh(cel_hlo_builder *b, hlo x) {
+  hlo cube = cel_hlo_binary(b, CEL_HLO_MULTIPLY, cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, x), x);
+  hlo inner = cel_hlo_binary(b, CEL_HLO_ADD, x, cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, cube, 0.044715));
+  hlo t = cel_hlo_unary(b, CEL_HLO_TANH, cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, inner, 0.7978845608028654));
+  hlo one = cel_hlo_binary_scalar(b, CEL_HLO_ADD, t, 1);
+  return cel_hlo_binary(b, CEL_HLO_MULTIPLY, cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, 0.5), one);
+}
+
+static hlo activate(cel_hlo_builder *b, cel_act act, hlo x) {
+  switch (act) {
+    case CEL_ACT_SILU:
+      return cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, cel_hlo_unary(b, CEL_HLO_LOGISTIC, x));
+    case CEL_ACT_GELU_TANH:
+      return gelu_tanh(b, x);
+    case CEL_ACT_RELU:
+      return cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, x, 0);
+    case CEL_ACT_GELU_ERF:
+      break;
+  }
+  cel_hlo_refuse(b, CEL_UNSUPPORTED, "the activation %s has no graph form yet", act_name(act));
+  return NULL;
+}
+
+static const cel_hlo_func *decomposition(cel_emit *e, hlo gate) {
+  if (!gate) return NULL;
+  cel_emit_scope scope;
+  const cel_hlo_func *made =
+      cel_emit_begin(e, &scope, "gated_act", "gated_act %lld", (long long)cel_hlo_elements(gate->type));
+  if (made) return made;
+  cel_hlo_builder *b = &e->b;
+  hlo g = cel_hlo_arg(b, "gate", gate->type), u = cel_hlo_arg(b, "up", gate->type);
+  return cel_emit_end(e, &scope, cel_hlo_binary(b, CEL_HLO_MULTIPLY, activate(b, e->arch->act, g), u));
+}
+
+hlo cel_emit_mlp(cel_emit *e, int layer, hlo h) {
+  cel_hlo_builder *b = &e->b;
+  cel_hlo_path(b, "layers.%d.mlp", layer);
+  hlo operands[2] = {cel_emit_linear(e, CEL_W_GATE, layer, h), cel_emit_linear(e, CEL_W_UP, layer, h)};
+  const cel_hlo_func *f = decomposition(e, operands[0]);
+  cel_hlo_attr *act = cel_hlo_new_string(b, "act", act_name(e->arch->act));
+  hlo y = cel_hlo_composite(b, "mlxcel.gated_act", operands, 2, &act, 1, f);
+  return cel_emit_linear(e, CEL_W_DOWN, layer, y);
+}

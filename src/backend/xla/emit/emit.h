@@ -1,0 +1,74 @@
+// cel_arch to StableHLO: one parametric decoder, walked once per entry point. The emitter knows the
+// architecture and how each weight is stored; it never sees a weight's bytes or an engine.
+//
+// Entry points (text models). W...: every weight, in the order of the walk, each argument carrying
+// {mlxcel.weight = "model.layers.0.mlp.up_proj.weight"}; inputs carry {mlxcel.input = NAME}, the KV cache
+// {mlxcel.state = NAME} and the aliasing of its result.
+//   prefill  W..., tokens i32[T], positions i32[T], slot i32, last i32, [rope_freqs f32[T, R/2]...],
+//            kcache, vcache  ->  logits, kcache, vcache
+//            T tokens of the one sequence in cache row `slot`; logits by options.logits
+//   decode   W..., tokens i32[B], positions i32[B], slots i32[B], [rope_freqs...], kcache, vcache
+//            -> logits f32[B, V], kcache, vcache
+//            B rows of B different sequences, each at its own position
+// kcache, vcache: f32[layers, rows, kv heads, capacity, head dim]. A token is written at (slot, position)
+// before it attends to keys 0 .. position. A slot >= rows is dropped by the write: padding rows use it.
+// rope_freqs (one per rope table whose frequencies depend on the length) are per row; other tables are
+// constants of the module.
+//
+// What deserves a kernel is a stablehlo.composite "mlxcel.NAME" with its meaning as a private function:
+//   linear, quantized_linear    (x [N, in], weight...) -> [N, out]
+//   embedding, quantized_embedding (ids [N], weight...) -> [N, width]
+//   rms_norm                    (x [..., D], weight [D]) {eps, plus}
+//   rope                        (x [N, heads, D], cos [N, R/2], sin) {dims, interleaved}
+//   gated_act                   (gate, up) {act}
+//   kv_append                   (cache, new [N, kv, D], slots, positions) {layer}
+//   attention                   (q [N, heads, D], kcache, vcache, slots, positions) {layer, scale, softcap, window}
+#ifndef CEL_XLA_EMIT_EMIT_H
+#define CEL_XLA_EMIT_EMIT_H
+
+#include "arch/arch.h"
+#include "backend/xla/hlo/hlo.h"
+
+// How a matrix is stored.
+typedef struct cel_storage {
+  const char *format;    // "F32" "F16" "BF16", a GGUF block format "Q4_1", or "affine" (MLX)
+  int64_t rows, cols;    // [out, in]
+  int64_t row_bytes;     // block formats: bytes of one row
+  int bits, group;       // affine
+  cel_etype scale_type;  // affine: F32, F16, BF16
+} cel_storage;
+
+// Answers for the emitter, from a checkpoint or a test. CEL_NOT_FOUND when there is no such tensor (the
+// emitter decides whether that is an error).
+typedef struct cel_storage_source {
+  void *context;
+  cel_status (*matrix)(void *context, const char *module, cel_storage *out, cel_err *err);
+  // A vector "NAME" (with .weight or .bias): its element type (F32, F16, BF16) and length.
+  cel_status (*vector)(void *context, const char *name, cel_etype *type, int64_t *n, cel_err *err);
+} cel_storage_source;
+
+typedef enum cel_entry { CEL_ENTRY_PREFILL, CEL_ENTRY_DECODE } cel_entry;
+typedef enum cel_emit_logits {
+  CEL_LOGITS_LAST,  // prefill: f32[1, V] of row `last`
+  CEL_LOGITS_ALL,   // f32[N, V]
+  CEL_LOGITS_NONE,  // prefill of all chunks but the final one: no head, no logits result
+} cel_emit_logits;
+
+typedef struct cel_emit_options {
+  cel_entry entry;
+  int64_t tokens;    // T of prefill, B of decode
+  int64_t rows;      // cache rows
+  int64_t capacity;  // positions per cache row
+  cel_emit_logits logits;
+} cel_emit_options;
+
+// Fails with the sentence of the first thing that cannot be (a weight that is missing, a shape that does
+// not fit the description, a format without a decomposition), naming its tensor.
+CEL_MUST_CHECK cel_status cel_emit_text(const cel_arch *arch, const cel_storage_source *weights,
+                                        const cel_emit_options *options, cel_hlo_module **out, cel_err *err);
+
+// The entry point's name and its inverse, for the command line.
+const char *cel_entry_name(cel_entry entry);
+bool cel_entry_by_name(const char *name, cel_entry *out);
+
+#endif

@@ -1,0 +1,67 @@
+// Shared by the files of emit/: the walk's state and the blocks.
+#ifndef CEL_XLA_EMIT_EMIT_INTERNAL_H
+#define CEL_XLA_EMIT_EMIT_INTERNAL_H
+
+#include "backend/xla/emit/emit.h"
+#include "backend/xla/hlo/build.h"
+
+typedef struct cel_emit_weight {
+  bool present;
+  cel_storage storage;        // of a matrix
+  hlo w, scales, biases;      // arguments; scales and biases for affine only
+  hlo bias;                   // f32 [rows], NULL when the layer has none
+  hlo vector;                 // a norm's weight as f32 [n]
+} cel_emit_weight;
+
+typedef struct cel_emit_function {  // a decomposition made before: same key, same function
+  const char *key;
+  const cel_hlo_func *func;
+  struct cel_emit_function *next;
+} cel_emit_function;
+
+typedef struct cel_emit {
+  cel_hlo_builder b;
+  const cel_arch *arch;
+  const cel_storage_source *source;
+  cel_emit_options options;
+  cel_emit_weight *weights;  // [1 + n_layers][CEL_W_COUNT]; row 0 holds what belongs to no layer
+  cel_emit_function *functions;
+  int64_t n;                 // token rows of this entry point
+  hlo tokens, positions, slots, last, kcache, vcache;
+  hlo rope_freqs[CEL_ARCH_MAX_ROPES];  // inputs of length-dependent tables, else NULL
+  hlo cos[CEL_ARCH_MAX_ROPES], sin[CEL_ARCH_MAX_ROPES];  // [N, R/2]
+} cel_emit;
+
+// layer -1: weights that belong to none.
+cel_emit_weight *cel_emit_weight_of(cel_emit *e, cel_weight_role role, int layer);
+
+// Begins the private function that decomposes a composite unless one with this key exists: returns it,
+// or NULL with the builder inside the new function (call cel_emit_end afterwards).
+typedef struct cel_emit_scope {
+  cel_hlo_func *func;
+  cel_hlo_block *block;
+  const char *key;
+} cel_emit_scope;
+const cel_hlo_func *cel_emit_begin(cel_emit *e, cel_emit_scope *scope, const char *name, const char *key_fmt, ...)
+    CEL_PRINTF(4, 5);
+const cel_hlo_func *cel_emit_end(cel_emit *e, cel_emit_scope *scope, hlo result);
+
+// block_weights.c: arguments of the whole walk.
+void cel_emit_weight_arguments(cel_emit *e);
+// block_linear.c
+hlo cel_emit_linear(cel_emit *e, cel_weight_role role, int layer, hlo x);   // x [N, in] -> [N, out], bias added
+hlo cel_emit_embedding(cel_emit *e, hlo ids);                              // [N] -> [N, hidden]
+// block_dequant.c: storage [rows, ...] to f32 [rows, cols]; w (scales, biases) may be gathered rows.
+hlo cel_emit_dequantize(cel_hlo_builder *b, const cel_storage *s, hlo w, hlo scales, hlo biases, int64_t rows);
+// block_norm.c: norm over the last dimension with the weight of (role, layer).
+hlo cel_emit_norm(cel_emit *e, cel_weight_role role, int layer, hlo x);
+// block_rope.c
+void cel_emit_rope_tables(cel_emit *e);
+hlo cel_emit_rope(cel_emit *e, int table, hlo x);
+// block_attention.c, block_mlp.c
+hlo cel_emit_attention(cel_emit *e, int layer, hlo h);  // h [N, hidden], normed -> [N, hidden]
+hlo cel_emit_mlp(cel_emit *e, int layer, hlo h);
+// Broadcasts of the shapes the blocks need: v [D] along the last of x's dimensions.
+hlo cel_emit_along_last(cel_hlo_builder *b, hlo v, hlo like);
+
+#endif

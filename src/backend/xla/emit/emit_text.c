@@ -1,0 +1,183 @@
+// The walk over a text model: arguments, rope tables, embedding, layers, head.
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/xla/emit/emit_internal.h"
+
+cel_emit_weight *cel_emit_weight_of(cel_emit *e, cel_weight_role role, int layer) {
+  return &e->weights[(int64_t)(layer + 1) * CEL_W_COUNT + role];
+}
+
+const cel_hlo_func *cel_emit_begin(cel_emit *e, cel_emit_scope *scope, const char *name, const char *key_fmt, ...) {
+  char key[160];
+  va_list args;
+  va_start(args, key_fmt);
+  vsnprintf(key, sizeof key, key_fmt, args);
+  va_end(args);
+  for (const cel_emit_function *f = e->functions; f; f = f->next) {
+    if (!strcmp(f->key, key)) return f->func;
+  }
+  cel_hlo_builder *b = &e->b;
+  *scope = (cel_emit_scope){b->func, b->block, cel_arena_dup(&b->module->arena, key, strlen(key))};
+  cel_hlo_func_begin(b, cel_hlo_fresh_symbol(b, name), true);
+  return NULL;
+}
+
+const cel_hlo_func *cel_emit_end(cel_emit *e, cel_emit_scope *scope, hlo result) {
+  cel_hlo_builder *b = &e->b;
+  cel_hlo_return(b, &result, 1);
+  cel_emit_function *f = CEL_NEW(&b->module->arena, cel_emit_function);
+  const cel_hlo_func *made = b->func;
+  b->func = scope->func;
+  b->block = scope->block;
+  if (!f || !scope->key) {
+    cel_hlo_refuse(b, CEL_OOM, "out of memory in the emitter");
+    return NULL;
+  }
+  *f = (cel_emit_function){scope->key, made, e->functions};
+  e->functions = f;
+  return made;
+}
+
+// ---- arguments ---------------------------------------------------------------------------------
+
+static hlo input(cel_emit *e, const char *name, cel_etype type, int rank, int64_t d0, int64_t d1) {
+  int64_t dims[2] = {d0, d1};
+  hlo arg = cel_hlo_arg(&e->b, name, cel_hlo_tensor(e->b.module, type, rank, dims));
+  if (arg) cel_hlo_arg_attr_string(&e->b, arg, "mlxcel.input", name);
+  return arg;
+}
+
+static hlo state(cel_emit *e, const char *name, int result) {
+  const cel_arch *a = e->arch;
+  int64_t dims[5] = {a->n_layers, e->options.rows, a->n_kv, e->options.capacity, a->head_dim};
+  hlo arg = cel_hlo_arg(&e->b, name, cel_hlo_tensor(e->b.module, CEL_ET_F32, 5, dims));
+  if (arg) {
+    cel_hlo_arg_attr_string(&e->b, arg, "mlxcel.state", name);
+    cel_hlo_arg_attr_int(&e->b, arg, "tf.aliasing_output", result);
+  }
+  return arg;
+}
+
+static void inputs(cel_emit *e) {
+  bool prefill = e->options.entry == CEL_ENTRY_PREFILL;
+  e->tokens = input(e, "tokens", CEL_ET_I32, 1, e->n, 0);
+  e->positions = input(e, "positions", CEL_ET_I32, 1, e->n, 0);
+  e->slots = prefill ? input(e, "slot", CEL_ET_I32, 0, 0, 0) : input(e, "slots", CEL_ET_I32, 1, e->n, 0);
+  if (prefill && e->options.logits == CEL_LOGITS_LAST) e->last = input(e, "last", CEL_ET_I32, 0, 0, 0);
+  for (int i = 0; i < e->arch->n_ropes; i++) {
+    const cel_rope *r = &e->arch->ropes[i];
+    if (!cel_rope_depends_on_length(r)) continue;
+    const char *name = cel_arena_printf(&e->b.module->arena, "rope_freqs_%d", i);
+    e->rope_freqs[i] = input(e, name, CEL_ET_F32, 2, e->n, r->dims / 2);
+  }
+  int first = e->options.logits == CEL_LOGITS_NONE ? 0 : 1;
+  e->kcache = state(e, "kcache", first);
+  e->vcache = state(e, "vcache", first + 1);
+}
+
+// Norm weights and biases in f32, once, ahead of the walk.
+static void widen_vectors(cel_emit *e) {
+  int64_t n = (int64_t)(e->arch->n_layers + 1) * CEL_W_COUNT;
+  cel_hlo_path(&e->b, "weights");
+  for (int64_t i = 0; i < n; i++) {
+    cel_emit_weight *w = &e->weights[i];
+    if (w->vector) w->vector = cel_hlo_convert(&e->b, w->vector, CEL_ET_F32);
+    if (w->bias) w->bias = cel_hlo_convert(&e->b, w->bias, CEL_ET_F32);
+  }
+}
+
+// ---- the walk ----------------------------------------------------------------------------------
+
+static hlo sublayer(cel_emit *e, int layer, hlo x, cel_weight_role norm, cel_weight_role post,
+                    hlo (*block)(cel_emit *e, int layer, hlo h)) {
+  cel_hlo_path(&e->b, "layers.%d.%s", layer, norm == CEL_W_ATTN_NORM ? "attn_norm" : "mlp_norm");
+  hlo y = block(e, layer, cel_emit_norm(e, norm, layer, x));
+  if (e->arch->placement == CEL_PRE_POST_NORM) y = cel_emit_norm(e, post, layer, y);
+  return cel_hlo_binary(&e->b, CEL_HLO_ADD, x, y);
+}
+
+static hlo head(cel_emit *e, hlo x) {
+  cel_hlo_builder *b = &e->b;
+  cel_hlo_path(b, "head");
+  if (e->last) {
+    hlo starts[2] = {e->last, cel_hlo_scalar(b, CEL_ET_I32, 0)};
+    int64_t sizes[2] = {1, e->arch->hidden};
+    x = cel_hlo_dynamic_slice(b, x, starts, sizes);
+    e->n = 1;
+  }
+  x = cel_emit_linear(e, CEL_W_HEAD, -1, cel_emit_norm(e, CEL_W_FINAL_NORM, -1, x));
+  double cap = e->arch->final_softcap;
+  if (cap <= 0) return x;
+  x = cel_hlo_unary(b, CEL_HLO_TANH, cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, x, cap));
+  return cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, cap);
+}
+
+static void walk(cel_emit *e) {
+  cel_hlo_builder *b = &e->b;
+  widen_vectors(e);
+  cel_emit_rope_tables(e);
+  cel_hlo_path(b, "embed");
+  hlo x = cel_emit_embedding(e, e->tokens);
+  for (int layer = 0; layer < e->arch->n_layers; layer++) {
+    x = sublayer(e, layer, x, CEL_W_ATTN_NORM, CEL_W_ATTN_POST_NORM, cel_emit_attention);
+    x = sublayer(e, layer, x, CEL_W_MLP_NORM, CEL_W_MLP_POST_NORM, cel_emit_mlp);
+  }
+  hlo results[3] = {NULL, e->kcache, e->vcache};
+  if (e->options.logits == CEL_LOGITS_NONE) {
+    cel_hlo_return(b, results + 1, 2);
+    return;
+  }
+  results[0] = head(e, x);
+  cel_hlo_return(b, results, 3);
+}
+
+static cel_status check_options(const cel_arch *a, const cel_emit_options *o, cel_err *err) {
+  if (o->tokens < 1 || o->tokens > 1 << 20 || o->rows < 1 || o->rows > 1 << 16 || o->capacity < 1) {
+    return cel_fail(err, CEL_INVALID, "entry %s: tokens %lld, rows %lld, capacity %lld: each must be positive and in reason",
+                    cel_entry_name(o->entry), (long long)o->tokens, (long long)o->rows, (long long)o->capacity);
+  }
+  if (a->n_ropes > CEL_ARCH_MAX_ROPES) return cel_fail(err, CEL_INVALID, "%d rope tables", a->n_ropes);
+  return CEL_OK;
+}
+
+cel_status cel_emit_text(const cel_arch *arch, const cel_storage_source *weights, const cel_emit_options *options,
+                         cel_hlo_module **out, cel_err *err) {
+  *out = NULL;
+  CEL_TRY(check_options(arch, options, err));
+  cel_hlo_module *m;
+  CEL_TRY(cel_hlo_module_new(arch->model_type, &m, err));
+  cel_emit e = {.arch = arch, .source = weights, .options = *options, .n = options->tokens};
+  e.weights = CEL_NEW_ARRAY(&m->arena, cel_emit_weight, (int64_t)(arch->n_layers + 1) * CEL_W_COUNT);
+  if (!e.weights) {
+    cel_hlo_module_free(m);
+    return cel_fail_oom(err, "the emitter's weight table");
+  }
+  cel_hlo_builder_init(&e.b, m);
+  cel_hlo_func_begin(&e.b, cel_entry_name(options->entry), false);
+  cel_emit_weight_arguments(&e);
+  inputs(&e);
+  walk(&e);
+  cel_status s = e.b.err.status;
+  if (s != CEL_OK) {
+    if (err) *err = e.b.err;
+    cel_hlo_module_free(m);
+    return s;
+  }
+  *out = m;
+  return CEL_OK;
+}
+
+static const char *const entry_names[] = {[CEL_ENTRY_PREFILL] = "prefill", [CEL_ENTRY_DECODE] = "decode"};
+
+const char *cel_entry_name(cel_entry entry) { return entry_names[entry]; }
+
+bool cel_entry_by_name(const char *name, cel_entry *out) {
+  for (int i = 0; i < CEL_COUNT(entry_names); i++) {
+    if (strcmp(name, entry_names[i]) != 0) continue;
+    *out = (cel_entry)i;
+    return true;
+  }
+  return false;
+}
