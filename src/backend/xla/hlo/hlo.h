@@ -34,7 +34,7 @@ bool cel_etype_is_int(cel_etype t);  // S or U, not PRED
 
 enum { CEL_HLO_MAX_RANK = 8 };
 
-typedef enum cel_hlo_kind { CEL_HLO_TENSOR, CEL_HLO_TOKEN, CEL_HLO_TUPLE } cel_hlo_kind;
+typedef enum cel_hlo_kind { CEL_HLO_KIND_TENSOR, CEL_HLO_KIND_TOKEN, CEL_HLO_KIND_TUPLE } cel_hlo_kind;
 
 typedef struct cel_hlo_type cel_hlo_type;
 struct cel_hlo_type {
