@@ -87,10 +87,13 @@ cel_hlo_attr *cel_hlo_make_type(cel_hlo_module *m, const char *name, const cel_h
 // `data`: one element when `splat`, else all of them.
 cel_hlo_attr *cel_hlo_make_dense(cel_hlo_module *m, const char *name, const cel_hlo_type *type, const void *data,
                                  bool splat);
-// Writes one element of type e (as DENSE holds it, cel_etype_bytes long) from a number: integers are cut to
-// the type's range check; false when an integer type cannot hold the value exactly. Floats round to nearest.
+// attr_element.c: one element of type e (as DENSE holds it, cel_etype_bytes long) from a number. Integers:
+// false when the type cannot hold the value exactly. Floats round to nearest, ties to even; complex
+// numbers get the value as their real part.
 bool cel_hlo_element_from_double(cel_etype e, double value, void *out);
-bool cel_hlo_element_from_int(cel_etype e, int64_t value, void *out);  // unsigned 64-bit: pass the bits
+bool cel_hlo_element_from_int(cel_etype e, int64_t value, void *out);  // ui64: pass the bits
+double cel_hlo_element_to_double(cel_etype e, const void *data);       // a float type
+uint64_t cel_hlo_element_bits(cel_etype e, const void *data);          // at most the first 8 bytes
 // Element i of a DENSE of integers or i1, sign- or zero-extended.
 int64_t cel_hlo_dense_int(const cel_hlo_attr *dense, int64_t i);
 
