@@ -1,0 +1,81 @@
+// Which layers see the whole past and which a window (text-architectures §1.4).
+#include "arch/describe.h"
+
+cel_attention_kind cel_layer_all_full(int layer, int64_t unused) {
+  (void)layer, (void)unused;
+  return CEL_ATTENTION_FULL;
+}
+
+cel_attention_kind cel_layer_all_sliding(int layer, int64_t unused) {
+  (void)layer, (void)unused;
+  return CEL_ATTENTION_SLIDING;
+}
+
+cel_attention_kind cel_layer_sliding_from(int layer, int64_t first) {
+  return layer >= first ? CEL_ATTENTION_SLIDING : CEL_ATTENTION_FULL;
+}
+
+cel_attention_kind cel_layer_full_every(int layer, int64_t period) {
+  return (layer + 1) % period == 0 ? CEL_ATTENTION_FULL : CEL_ATTENTION_SLIDING;
+}
+
+static cel_status kind_of_word(const cel_json *item, int layer, cel_attention_kind *out, cel_err *err) {
+  const char *word = json_is_string(item) ? json_string_value(item) : NULL;
+  if (!word) return cel_fail(err, CEL_MALFORMED, "config key layer_types: entry %d is no string", layer);
+  if (strcmp(word, "full_attention") == 0) {
+    *out = CEL_ATTENTION_FULL;
+  } else if (strcmp(word, "sliding_attention") == 0) {
+    *out = CEL_ATTENTION_SLIDING;
+  } else {
+    return cel_fail(err, CEL_UNSUPPORTED,
+                    "config key layer_types: entry %d is \"%.64s\"; known are full_attention, sliding_attention",
+                    layer, word);
+  }
+  return CEL_OK;
+}
+
+static cel_status check_layer(const cel_arch *a, int layer, cel_attention_kind kind, int rope, cel_err *err) {
+  if (kind == CEL_ATTENTION_SLIDING && a->window == 0)
+    return cel_fail(err, CEL_MALFORMED, "config makes layer %d slide, but sliding_window gives no window", layer);
+  if (rope == CEL_ROPE_ABSENT)
+    return cel_fail(err, CEL_MALFORMED, "config key rope_parameters has no entry %s, which layer %d needs",
+                    kind == CEL_ATTENTION_SLIDING ? "sliding_attention" : "full_attention", layer);
+  return CEL_OK;
+}
+
+cel_status cel_arch_read_layers(const cel_json *cfg, cel_layer_rule rule, int64_t argument, const int rope_of[2],
+                                cel_arena *arena, cel_arch *a, cel_err *err) {
+  const cel_json *types = cel_json_get(cfg, "layer_types");
+  if (types && (!json_is_array(types) || json_array_size(types) != (size_t)a->n_layers))
+    return cel_fail(err, CEL_MALFORMED, "config key layer_types is %s of %zu; it must be a list of %d strings "
+                    "(num_hidden_layers)", json_is_array(types) ? "a list" : "no list, but a value",
+                    json_array_size(types), a->n_layers);
+  cel_layer *layers = CEL_NEW_ARRAY(arena, cel_layer, a->n_layers);
+  if (!layers) return cel_fail_oom(err, "the layer schedule");
+  for (int i = 0; i < a->n_layers; i++) {
+    cel_attention_kind kind = rule(i, argument);
+    if (types) CEL_TRY(kind_of_word(json_array_get(types, (size_t)i), i, &kind, err));
+    CEL_TRY(check_layer(a, i, kind, rope_of[kind], err));
+    layers[i] = (cel_layer){.attention = kind, .rope = rope_of[kind]};
+  }
+  a->layers = layers;
+  return CEL_OK;
+}
+
+cel_status cel_arch_read_window(const cel_json *cfg, int64_t otherwise, int64_t *window, cel_err *err) {
+  cel_keys k = {cfg, ""};
+  *window = cel_keys_is_null(k, "sliding_window") ? 0 : otherwise;
+  return cel_keys_int(k, "sliding_window", 1, CEL_ARCH_MAX_POSITION, window, err);
+}
+
+cel_status cel_arch_read_upper_window(const cel_json *cfg, cel_arch *a, int64_t *first, cel_err *err) {
+  cel_keys k = {cfg, ""};
+  bool use = false;
+  CEL_TRY(cel_keys_bool(k, "use_sliding_window", &use, err));
+  CEL_TRY(cel_arch_read_window(cfg, 4096, &a->window, err));
+  int64_t from = 28;
+  CEL_TRY(cel_keys_int(k, "max_window_layers", 0, CEL_ARCH_MAX_POSITION, &from, err));
+  if (!use) a->window = 0;
+  *first = a->window ? from : a->n_layers;
+  return CEL_OK;
+}
