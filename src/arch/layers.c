@@ -46,9 +46,10 @@ static cel_status check_layer(const cel_arch *a, int layer, cel_attention_kind k
 cel_status cel_arch_read_layers(const cel_json *cfg, cel_layer_rule rule, int64_t argument, const int rope_of[2],
                                 cel_arena *arena, cel_arch *a, cel_err *err) {
   const cel_json *types = cel_json_get(cfg, "layer_types");
-  if (types && (!json_is_array(types) || json_array_size(types) != (size_t)a->n_layers))
-    return cel_fail(err, CEL_MALFORMED, "config key layer_types is %s of %zu; it must be a list of %d strings "
-                    "(num_hidden_layers)", json_is_array(types) ? "a list" : "no list, but a value",
+  if (types && !json_is_array(types))
+    return cel_fail(err, CEL_MALFORMED, "config key layer_types is no list; it must be a list of %d strings", a->n_layers);
+  if (types && json_array_size(types) != (size_t)a->n_layers)
+    return cel_fail(err, CEL_MALFORMED, "config key layer_types is a list of %zu; num_hidden_layers says %d",
                     json_array_size(types), a->n_layers);
   cel_layer *layers = CEL_NEW_ARRAY(arena, cel_layer, a->n_layers);
   if (!layers) return cel_fail_oom(err, "the layer schedule");
