@@ -38,8 +38,8 @@ bool cel_dtype_by_safetensors(const char *word, cel_dtype *out);
 CEL_MUST_CHECK bool cel_dtype_bytes(cel_dtype t, int64_t n, int64_t *bytes);
 
 // MLX affine: one row of `cols` elements of `bits` (2,3,4,5,6,8) from a little-endian bit stream, one scale
-// and bias per `group` elements, both of dtype `scale_type` (F32, F16, BF16).
-void cel_affine_widen(const uint32_t *packed, const void *scales, const void *biases, cel_dtype scale_type,
+// and bias per `group` elements (a multiple of 32), both of dtype `scale_type` (F32, F16, BF16). Any alignment.
+void cel_affine_widen(const void *packed, const void *scales, const void *biases, cel_dtype scale_type,
                       int bits, int group, int64_t cols, float *dst);
 
 #endif

@@ -1,0 +1,50 @@
+// What a checkpoint owns, shared by the files that fill it.
+#ifndef CEL_MODEL_CHECKPOINT_PRIVATE_H
+#define CEL_MODEL_CHECKPOINT_PRIVATE_H
+
+#include "base/file.h"
+#include "model/checkpoint.h"
+#include "model/tensor_list.h"
+
+// One key of the config's quantization block that names a module.
+typedef struct cel_override {
+  const char *module;  // canonical and without "model.", so that every form of the path meets here
+  const cel_json *value;
+} cel_override;
+
+typedef struct cel_checkpoint_private {
+  cel_arena arena;
+  cel_map *maps;  // malloc'ed
+  int64_t n_maps, cap_maps;
+  cel_tensor_list list;
+  const char *const *modules;  // [n_tensors]: names without ".weight"; NULL for other tensors
+  cel_json *config, *generation_config, *tokenizer_config;
+  const cel_json *quantization;    // in config; NULL when there is none
+  const cel_override *overrides;   // sorted by module
+  int64_t n_overrides;
+} cel_checkpoint_private;
+
+// Maps a weight file for the checkpoint's lifetime; *file is its path in the arena.
+CEL_MUST_CHECK cel_status cel_checkpoint_map(cel_checkpoint *c, const char *path, cel_map *map, const char **file,
+                                             cel_err *err);
+// "DIR/name" in the arena, NULL when memory is out.
+const char *cel_checkpoint_path(cel_checkpoint *c, const char *name);
+// Copies text into the arena; text with a NUL byte inside is refused, naming `name`.
+CEL_MUST_CHECK cel_status cel_checkpoint_text(cel_checkpoint *c, cel_str text, const char *name, const char **out,
+                                              cel_err *err);
+
+// shards.c: maps the folder's safetensors files and lists their tensors, sorted.
+CEL_MUST_CHECK cel_status cel_checkpoint_open_shards(cel_checkpoint *c, cel_err *err);
+// chat_template.c: the folder's chat templates, from wherever they are kept.
+CEL_MUST_CHECK cel_status cel_checkpoint_load_templates(cel_checkpoint *c, cel_err *err);
+// quantization.c: finds the config's MLX quantization block; other containers are refused by name.
+CEL_MUST_CHECK cel_status cel_checkpoint_read_quantization(cel_checkpoint *c, cel_err *err);
+// What the block says about one module; 0 and NULL where it says nothing.
+typedef struct cel_quantization { int64_t bits, group; const char *mode; } cel_quantization;
+cel_quantization cel_checkpoint_quantization_of(const cel_checkpoint *c, const char *module);
+
+// folder.c: names of the regular files in a folder that end with `tail`, sorted, in the arena.
+CEL_MUST_CHECK cel_status cel_list_files(const char *dir, const char *tail, cel_arena *arena, const char *const **names,
+                                         int64_t *n, cel_err *err);
+
+#endif

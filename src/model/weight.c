@@ -1,0 +1,113 @@
+// Linear and embedding weights: plain matrices, GGUF blocks, MLX affine triples.
+#include <stdio.h>
+
+#include "base/checked.h"
+#include "model/checkpoint_private.h"
+
+static const cel_tensor *find_part(const cel_checkpoint *c, const char *module, const char *part) {
+  char name[1024];
+  int n = snprintf(name, sizeof name, "%s.%s", module, part);
+  return n > 0 && (size_t)n < sizeof name ? cel_checkpoint_find(c, name) : NULL;
+}
+
+static cel_status bad_tensor(const cel_tensor *t, cel_status status, const char *problem, cel_err *err) {
+  return cel_fail(err, status, "%s: tensor \"%s\" (%s %s): %s", t->file, cel_show(cel_str_of(t->name)).text,
+                  cel_dtype_of(t->dtype)->name, cel_show_dims(t->dims, t->rank).text, problem);
+}
+
+// The two shapes that do not go together.
+static cel_status bad_pair(const cel_weight *w, const char *problem, cel_err *err) {
+  const cel_tensor *t = w->tensor, *s = w->scales;
+  return cel_fail(err, CEL_MALFORMED, "%s: tensor \"%s\" (%s %s) with scales %s %s: %s", t->file,
+                  cel_show(cel_str_of(t->name)).text, cel_dtype_of(t->dtype)->name, cel_show_dims(t->dims, t->rank).text,
+                  cel_dtype_of(s->dtype)->name, cel_show_dims(s->dims, s->rank).text, problem);
+}
+
+static cel_status plain(cel_weight *w, cel_err *err) {
+  const cel_tensor *t = w->tensor;
+  if (!cel_dtype_of(t->dtype)->widen) {
+    return bad_tensor(t, CEL_MALFORMED, t->dtype == CEL_DT_U32 ? "packed words without a .scales tensor beside them"
+                                                               : "integers are no weights", err);
+  }
+  w->rows = t->dims[0];
+  w->cols = t->dims[1];
+  return CEL_OK;
+}
+
+static bool same_shape(const cel_tensor *a, const cel_tensor *b) {
+  return a->rank == b->rank && a->dtype == b->dtype && a->dims[0] == b->dims[0] && a->dims[1] == b->dims[1];
+}
+
+static bool is_float(cel_dtype t) { return t == CEL_DT_F32 || t == CEL_DT_F16 || t == CEL_DT_BF16; }
+
+static cel_status check_triple(const cel_weight *w, const char *mode, cel_err *err) {
+  const cel_tensor *t = w->tensor, *s = w->scales;
+  if (s->dtype == CEL_DT_U8 || (mode && strcmp(mode, "affine") != 0)) {
+    char problem[96];
+    snprintf(problem, sizeof problem, "quantization mode \"%.30s\" is not supported; affine is", mode ? mode : "mxfp4");
+    return bad_tensor(t, CEL_UNSUPPORTED, problem, err);
+  }
+  if (t->dtype != CEL_DT_U32) return bad_pair(w, "scaled weights are packed in U32 words", err);
+  if (s->rank != 2 || !is_float(s->dtype)) return bad_pair(w, "scales are an F32, F16 or BF16 matrix", err);
+  if (!w->biases || !same_shape(s, w->biases)) return bad_pair(w, "biases of the scales' type and shape are needed", err);
+  if (s->dims[0] != t->dims[0] || s->dims[1] < 1) return bad_pair(w, "both need the same rows, and groups", err);
+  return CEL_OK;
+}
+
+static bool known_bits(int64_t b) { return (b >= 2 && b <= 6) || b == 8; }
+static bool known_group(int64_t g) { return g == 32 || g == 64 || g == 128; }
+
+// A group of g elements of b bits takes words * 32 / groups bits. What the config leaves open follows from
+// that; what it says must agree.
+static cel_status fit_bits(cel_weight *w, cel_quantization q, cel_err *err) {
+  int64_t stream, groups = w->scales->dims[1];
+  char problem[160];
+  if (!cel_mul_i64(w->tensor->dims[1], 32, &stream) || stream % groups != 0 || stream / groups > 8 * 128) {
+    return bad_pair(w, "the words of a row do not divide into its groups", err);
+  }
+  int64_t per_group = stream / groups, group = q.group, bits = q.bits;
+  if (!group) group = known_bits(bits) ? per_group / bits : 64;
+  if (!bits && known_group(group)) bits = per_group / group;
+  if (known_group(group) && known_bits(bits) && bits * group == per_group) {
+    w->bits = (int)bits;
+    w->group = (int)group;
+    w->rows = w->tensor->dims[0];
+    return cel_mul_i64(groups, group, &w->cols) ? CEL_OK : bad_pair(w, "too many columns", err);
+  }
+  snprintf(problem, sizeof problem, "%lld bits per group; the config's %lld bits in groups of %lld take %lld (2 to 6 and "
+           "8 bits, groups of 32, 64, 128 are known)", (long long)per_group, (long long)bits, (long long)group,
+           known_bits(bits) && known_group(group) ? (long long)(bits * group) : -1LL);
+  return bad_pair(w, problem, err);
+}
+
+cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, cel_weight *out, cel_err *err) {
+  cel_weight w = {.tensor = find_part(c, module, "weight"), .scales = find_part(c, module, "scales"),
+                  .biases = find_part(c, module, "biases")};
+  if (!w.tensor) {
+    return cel_fail(err, CEL_NOT_FOUND, "%s: tensor \"%s.weight\" is missing", c->path, cel_show(cel_str_of(module)).text);
+  }
+  w.name = c->priv->modules[w.tensor - c->tensors];
+  if (w.tensor->rank != 2 || w.tensor->bytes == 0) return bad_tensor(w.tensor, CEL_MALFORMED, "a matrix is needed", err);
+  if (w.scales) {
+    cel_quantization q = cel_checkpoint_quantization_of(c, module);
+    CEL_TRY(check_triple(&w, q.mode, err));
+    CEL_TRY(fit_bits(&w, q, err));
+  } else {
+    CEL_TRY(plain(&w, err));
+  }
+  *out = w;
+  return CEL_OK;
+}
+
+void cel_weight_row(const cel_weight *w, int64_t r, float *dst) {
+  const uint8_t *data = w->tensor->data;
+  int64_t row_bytes = w->tensor->bytes / w->rows;
+  if (!w->scales) {
+    cel_dtype_of(w->tensor->dtype)->widen(data + r * row_bytes, dst, w->cols);
+    return;
+  }
+  int64_t scale_bytes = w->scales->bytes / w->rows;
+  const uint8_t *scales = w->scales->data, *biases = w->biases->data;
+  cel_affine_widen(data + r * row_bytes, scales + r * scale_bytes, biases + r * scale_bytes, w->scales->dtype, w->bits,
+                   w->group, w->cols, dst);
+}

@@ -1,0 +1,34 @@
+// The widening functions that dtype.def names; reached through cel_dtype_of(t)->widen. Sources may lie at
+// any address; n is a multiple of the format's block.
+#ifndef CEL_MODEL_WIDEN_H
+#define CEL_MODEL_WIDEN_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline uint16_t cel_load_u16(const void *p) {
+  const uint8_t *b = p;
+  return (uint16_t)(b[0] | b[1] << 8);
+}
+static inline uint32_t cel_load_u32(const void *p) {
+  const uint8_t *b = p;
+  return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+static inline uint64_t cel_load_u64(const void *p) {
+  return (uint64_t)cel_load_u32(p) | (uint64_t)cel_load_u32((const uint8_t *)p + 4) << 32;
+}
+
+void cel_widen_f32(const void *src, float *dst, int64_t n);
+void cel_widen_f16(const void *src, float *dst, int64_t n);
+void cel_widen_bf16(const void *src, float *dst, int64_t n);
+void cel_widen_f64(const void *src, float *dst, int64_t n);
+void cel_widen_q4_0(const void *src, float *dst, int64_t n);
+void cel_widen_q4_1(const void *src, float *dst, int64_t n);
+void cel_widen_q5_0(const void *src, float *dst, int64_t n);
+void cel_widen_q5_1(const void *src, float *dst, int64_t n);
+void cel_widen_q8_0(const void *src, float *dst, int64_t n);
+void cel_widen_q4_k(const void *src, float *dst, int64_t n);
+void cel_widen_q5_k(const void *src, float *dst, int64_t n);
+void cel_widen_q6_k(const void *src, float *dst, int64_t n);
+
+#endif
