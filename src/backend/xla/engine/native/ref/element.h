@@ -1,0 +1,48 @@
+// One element of a tensor in memory: read and written as integer, double or complex. Everything goes
+// through memcpy, so buffers need no alignment.
+#ifndef CEL_XLA_NATIVE_REF_ELEMENT_H
+#define CEL_XLA_NATIVE_REF_ELEMENT_H
+
+#include <complex.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "backend/xla/hlo/hlo.h"
+#include "base/half.h"
+
+typedef double complex cel_ref_complex;
+
+// The bits of a float format with `ebits` exponent and `mbits` mantissa bits, IEEE rules.
+typedef struct cel_ref_format {
+  int ebits, mbits;
+  bool finite_only;  // f8E4M3FN: no infinities, NaN is all ones
+} cel_ref_format;
+cel_ref_format cel_ref_format_of(cel_etype t);
+uint32_t cel_ref_encode(cel_ref_format f, double x);  // rounds to nearest, ties to even
+double cel_ref_decode(cel_ref_format f, uint32_t bits);
+
+// The element's bits, zero-extended; for types of at most 64 bits. Sub-byte types: the low bits only.
+uint64_t cel_ref_get_bits(cel_etype t, const void *p, int64_t i);
+void cel_ref_put_bits(cel_etype t, void *p, int64_t i, uint64_t bits);
+
+// Integers and i1: sign- or zero-extended to 64 bits. Writing wraps to the element's width.
+int64_t cel_ref_get_int(cel_etype t, const void *p, int64_t i);
+void cel_ref_put_int(cel_etype t, void *p, int64_t i, uint64_t x);
+
+// Floats: exact when read, rounded once when written.
+double cel_ref_get_float(cel_etype t, const void *p, int64_t i);
+void cel_ref_put_float(cel_etype t, void *p, int64_t i, double x);
+
+cel_ref_complex cel_ref_get_complex(cel_etype t, const void *p, int64_t i);
+void cel_ref_put_complex(cel_etype t, void *p, int64_t i, cel_ref_complex x);
+static inline cel_ref_complex cel_ref_complex_of(double re, double im) {
+  double parts[2] = {re, im};  // C99 6.2.5: a complex has the layout of an array of two; no NaN mixing
+  cel_ref_complex z;
+  memcpy(&z, parts, sizeof z);
+  return z;
+}
+
+// convert: one element from type to type, by the rules in ref.h.
+void cel_ref_convert_element(cel_etype from, const void *src, int64_t i, cel_etype to, void *dst, int64_t j);
+
+#endif
