@@ -78,11 +78,17 @@ typedef struct cel_description {
   int n_threads;
 } cel_description;
 
+// One environment variable a backend reads (once, when it loads a model).
+typedef struct cel_env_row {
+  const char *name, *accepted, *otherwise, *meaning;  // otherwise: what holds when it is unset
+} cel_env_row;
+
 // One backend: a row of backend.def, found by name. All functions but probe may be NULL in a backend that
 // only refuses (null).
 typedef struct cel_backend {
   const char *name;
   const char *summary;
+  const cel_env_row *environment;  // ended by a NULL name; NULL: none
   // Can it run here? CEL_OK, or the sentence that says what is missing.
   cel_status (*probe)(cel_err *err);
   cel_status (*load)(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,

@@ -1,0 +1,309 @@
+// The embedded engine behind engine.h: host buffers, states as reserved address space, plans.
+#define _DEFAULT_SOURCE
+#define _DARWIN_C_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backend/xla/engine/engine.h"
+#include "backend/xla/engine/native/plan/plan.h"
+#include "backend/xla/engine/native/run.h"
+#include "base/cpu.h"
+#include "base/pool.h"
+
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+
+struct cel_engine {
+  uint32_t cpu_bits;
+  cel_linear_precision precision;
+  cel_pool *pool;
+  char isa[64];
+  void *arena, *arena_raw;      // shared by all executables: one runs at a time
+  int64_t arena_bytes, scratch_bytes;
+  uint8_t *scratch, *scratch_raw;
+};
+
+struct cel_buffer {
+  int rank;
+  int64_t dims[CEL_HLO_MAX_RANK], bytes;
+  int item_bytes;
+  void *data;
+  enum { BUFFER_LENT, BUFFER_OWNED, BUFFER_MAPPED } storage;
+};
+
+struct cel_executable {
+  cel_engine *engine;
+  cel_plan *plan;
+  void **weights;  // [n_params]
+  cel_run run;
+};
+
+static cel_status native_probe(cel_err *err) {
+  (void)err;
+  return CEL_OK;
+}
+
+static cel_status choose_precision(const char *word, cel_linear_precision *out, cel_err *err) {
+  *out = CEL_LIN_PREC_I16;
+  if (!*word || !strcmp(word, "i16")) return CEL_OK;
+  *out = CEL_LIN_PREC_F32;
+  if (!strcmp(word, "f32")) return CEL_OK;
+  return cel_fail(err, CEL_INVALID, "MLXCEL_XLA_PRECISION=%s: the native engine computes in f32 or i16 (the default)", word);
+}
+
+static void native_close(cel_engine *e) {
+  if (!e) return;
+  cel_pool_free(e->pool);
+  free(e->arena_raw);
+  free(e->scratch_raw);
+  free(e);
+}
+
+static cel_status native_open(const cel_engine_options *o, cel_engine **out, cel_err *err) {
+  *out = NULL;
+  if (*o->device && strcmp(o->device, "cpu") != 0) {
+    return cel_fail(err, CEL_INVALID, "MLXCEL_XLA_DEVICE=native:%s: the native engine has one device, cpu", o->device);
+  }
+  cel_engine *e = calloc(1, sizeof *e);
+  if (!e) return cel_fail_oom(err, "the native engine");
+  int n_threads = o->n_threads > 0 ? o->n_threads : cel_cpu_cores();
+  uint32_t bits = cel_cpu_detect();
+  const char *level = getenv("MLXCEL_CPU");
+  cel_status s = level && *level ? cel_cpu_limit(bits, level, &e->cpu_bits, err) : CEL_OK;
+  if (s == CEL_OK && !(level && *level)) e->cpu_bits = bits;
+  if (s == CEL_OK) s = choose_precision(o->precision, &e->precision, err);
+  if (s == CEL_OK) s = cel_pool_new(n_threads, &e->pool, err);
+  if (s != CEL_OK) {
+    native_close(e);
+    return s;
+  }
+  snprintf(e->isa, sizeof e->isa, "%s", cel_kernels_for(e->cpu_bits).isa);
+  *out = e;
+  return CEL_OK;
+}
+
+static void native_describe(const cel_engine *e, cel_engine_description *out) {
+  *out = (cel_engine_description){.engine = "native", .device = "cpu", .isa = e->isa,
+                                  .precision = e->precision == CEL_LIN_PREC_I16 ? "i16" : "f32",
+                                  .n_threads = cel_pool_members(e->pool),
+                                  .arena_bytes = e->arena_bytes + e->scratch_bytes};
+}
+
+// ---- buffers ---------------------------------------------------------------------------------------
+
+static cel_buffer *new_buffer(const cel_hlo_type *t, cel_err *err) {
+  cel_buffer *b = calloc(1, sizeof *b);
+  if (!b) {
+    cel_fail_oom(err, "a buffer");
+    return NULL;
+  }
+  b->rank = t->rank;
+  memcpy(b->dims, t->dims, sizeof b->dims);
+  b->bytes = cel_hlo_bytes(t);
+  b->item_bytes = cel_etype_bytes(t->etype);
+  return b;
+}
+
+static void native_release(cel_buffer *b) {
+  if (!b) return;
+  if (b->storage == BUFFER_OWNED) free(b->data);
+  if (b->storage == BUFFER_MAPPED && b->bytes) munmap(b->data, (size_t)b->bytes);
+  free(b);
+}
+
+static cel_status native_upload(cel_engine *e, const cel_hlo_type *t, const void *host, bool lent, cel_buffer **out,
+                                cel_err *err) {
+  (void)e;
+  *out = NULL;
+  cel_buffer *b = new_buffer(t, err);
+  if (!b) return CEL_OOM;
+  if (lent) {
+    b->data = (void *)(uintptr_t)host;
+  } else {
+    b->storage = BUFFER_OWNED;
+    b->data = malloc((size_t)b->bytes + 1);
+    if (!b->data) {
+      free(b);
+      return cel_fail_oom(err, "a tensor's copy");
+    }
+    memcpy(b->data, host, (size_t)b->bytes);
+  }
+  *out = b;
+  return CEL_OK;
+}
+
+// A state is address space; the operating system gives memory to the pages that are written. Huge pages are
+// declined: each head's region is touched from its beginning only.
+static cel_status native_state(cel_engine *e, const cel_hlo_type *t, cel_buffer **out, cel_err *err) {
+  (void)e;
+  *out = NULL;
+  cel_buffer *b = new_buffer(t, err);
+  if (!b) return CEL_OOM;
+  b->storage = BUFFER_MAPPED;
+  b->data = mmap(NULL, (size_t)CEL_MAX(b->bytes, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (b->data == MAP_FAILED) {
+    int64_t gib = b->bytes >> 30;
+    free(b);
+    return cel_fail(err, CEL_OOM, "cannot reserve %lld GiB of address space for the KV cache: choose a smaller context",
+                    (long long)gib);
+  }
+#ifdef MADV_NOHUGEPAGE
+  (void)madvise(b->data, (size_t)b->bytes, MADV_NOHUGEPAGE);
+#endif
+  *out = b;
+  return CEL_OK;
+}
+
+static cel_status native_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t n, cel_err *err) {
+  if (b->rank != 5 || from < 0 || to < 0 || from >= b->dims[1] || to >= b->dims[1] || n < 0 || n > b->dims[3]) {
+    return cel_fail(err, CEL_INVALID, "copy of %lld positions from row %lld to row %lld does not fit the state",
+                    (long long)n, (long long)from, (long long)to);
+  }
+  int64_t head = b->dims[3] * b->dims[4] * b->item_bytes, bytes = n * b->dims[4] * b->item_bytes;
+  for (int64_t l = 0; l < b->dims[0]; l++) {
+    for (int64_t h = 0; h < b->dims[2]; h++) {
+      char *row0 = (char *)b->data + (l * b->dims[1] * b->dims[2] + h) * head;
+      memcpy(row0 + to * b->dims[2] * head, row0 + from * b->dims[2] * head, (size_t)bytes);
+    }
+  }
+  return CEL_OK;
+}
+
+static void native_forget_row(cel_buffer *b, int64_t row) {
+#ifdef __linux__
+  if (b->rank != 5 || row < 0 || row >= b->dims[1]) return;
+  int64_t bytes = b->dims[2] * b->dims[3] * b->dims[4] * b->item_bytes, page = sysconf(_SC_PAGESIZE);
+  for (int64_t l = 0; l < b->dims[0]; l++) {
+    intptr_t begin = (intptr_t)b->data + (l * b->dims[1] + row) * bytes, end = begin + bytes;
+    begin = (begin + page - 1) / page * page;  // whole pages only: neighbours keep theirs
+    end = end / page * page;
+    if (begin < end) (void)madvise((void *)begin, (size_t)(end - begin), MADV_DONTNEED);
+  }
+#else
+  (void)b;
+  (void)row;
+#endif
+}
+
+// ---- executables -----------------------------------------------------------------------------------
+
+static void native_discard(cel_executable *x) {
+  if (!x) return;
+  cel_plan_free(x->plan);
+  free(x->weights);
+  free(x->run.at);
+  free(x);
+}
+
+static cel_status grow(void **raw, void **aligned, int64_t *have, int64_t want, cel_err *err) {
+  if (want <= *have && *raw) return CEL_OK;
+  void *p = malloc((size_t)want + 64);
+  if (!p) return cel_fail_oom(err, "the engine's arena");
+  free(*raw);
+  *raw = p;
+  *aligned = (void *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
+  *have = want;
+  return CEL_OK;
+}
+
+static cel_status native_compile(cel_engine *e, const cel_program *program, cel_buffer *const *weights,
+                                 cel_executable **out, cel_err *err) {
+  *out = NULL;
+  cel_executable *x = calloc(1, sizeof *x);
+  if (!x) return cel_fail_oom(err, "an executable");
+  x->engine = e;
+  x->weights = calloc((size_t)program->n_params + 1, sizeof *x->weights);
+  cel_status s = x->weights ? CEL_OK : cel_fail_oom(err, "an executable");
+  for (int i = 0; s == CEL_OK && i < program->n_params; i++) {
+    if (program->params[i].kind != CEL_PARAM_WEIGHT) continue;
+    if (!weights || !weights[i]) {
+      s = cel_fail(err, CEL_INVALID, "weight %s is not bound", program->params[i].name);
+    } else {
+      x->weights[i] = weights[i]->data;
+    }
+  }
+  int n_threads = cel_pool_members(e->pool);
+  if (s == CEL_OK) s = cel_plan_new(program, x->weights, e->cpu_bits, e->precision, n_threads, &x->plan, err);
+  if (s == CEL_OK) {
+    x->run.at = calloc((size_t)x->plan->n_slots + 1, sizeof *x->run.at);
+    if (!x->run.at) s = cel_fail_oom(err, "an executable");
+  }
+  if (s == CEL_OK) s = grow(&e->arena_raw, &e->arena, &e->arena_bytes, x->plan->arena_bytes, err);
+  void *scratch = e->scratch;
+  void *raw = e->scratch_raw;
+  if (s == CEL_OK) s = grow(&raw, &scratch, &e->scratch_bytes, x->plan->scratch_bytes * n_threads, err);
+  e->scratch_raw = raw;
+  e->scratch = scratch;
+  if (s != CEL_OK) {
+    native_discard(x);
+    return s;
+  }
+  *out = x;
+  return CEL_OK;
+}
+
+static void place_slots(cel_executable *x, cel_buffer *const *states, const void *const *inputs) {
+  const cel_plan *p = x->plan;
+  for (int i = 0; i < p->n_slots; i++) {
+    const cel_slot *s = &p->slots[i];
+    if (s->kind == CEL_SLOT_CONST) x->run.at[i] = (void *)(uintptr_t)s->data;
+    if (s->kind == CEL_SLOT_ARENA) x->run.at[i] = (char *)x->engine->arena + s->offset;
+    if (s->kind != CEL_SLOT_PARAM) continue;
+    const cel_param *param = &p->program->params[s->index];
+    x->run.at[i] = param->kind == CEL_PARAM_WEIGHT  ? x->weights[s->index]
+                   : param->kind == CEL_PARAM_STATE ? states[s->index]->data
+                                                    : (void *)(uintptr_t)inputs[s->index];
+  }
+  for (int i = 0; i < p->n_slots; i++) {
+    if (p->slots[i].kind == CEL_SLOT_ALIAS) x->run.at[i] = x->run.at[cel_plan_root(p, i)];
+  }
+}
+
+static cel_status native_execute(cel_executable *x, cel_buffer *const *states, const void *const *inputs,
+                                 const void **results, cel_err *err) {
+  const cel_plan *p = x->plan;
+  for (int i = 0; i < p->program->n_params; i++) {
+    const cel_param *param = &p->program->params[i];
+    bool missing = (param->kind == CEL_PARAM_STATE && !(states && states[i])) ||
+                   (param->kind == CEL_PARAM_INPUT && !(inputs && inputs[i]));
+    if (missing) return cel_fail(err, CEL_INVALID, "parameter %s of @%s was not given", param->name, p->program->entry->name);
+  }
+  place_slots(x, states, inputs);
+  x->run.plan = p;
+  x->run.pool = x->engine->pool;
+  x->run.scratch = x->engine->scratch;
+  x->run.scratch_stride = p->scratch_bytes;
+  CEL_TRY(cel_run_plan(&x->run, err));
+  for (int i = 0; i < p->program->n_results; i++) {
+    bool aliased = false;
+    for (int k = 0; k < p->program->n_params; k++) aliased |= p->program->params[k].alias_result == i;
+    results[i] = aliased ? NULL : x->run.at[p->results[i]];
+  }
+  return CEL_OK;
+}
+
+static cel_status native_explain(const cel_executable *x, cel_buf *out, cel_err *err) {
+  return cel_plan_explain(x->plan, out, err);
+}
+
+const cel_engine_driver cel_engine_native = {
+    .name = "native",
+    .summary = "the embedded CPU engine: the emitted StableHLO in process, with fused kernels",
+    .probe = native_probe,
+    .open = native_open,
+    .close = native_close,
+    .describe = native_describe,
+    .upload = native_upload,
+    .state = native_state,
+    .release = native_release,
+    .copy_row = native_copy_row,
+    .forget_row = native_forget_row,
+    .compile = native_compile,
+    .discard = native_discard,
+    .execute = native_execute,
+    .explain = native_explain,
+};

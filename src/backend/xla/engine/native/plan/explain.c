@@ -1,0 +1,61 @@
+// The plan in words, like a database's query plan: one line a step.
+#include "backend/xla/engine/native/plan/plan.h"
+
+static const char *const kind_names[] = {
+    [CEL_STEP_LINEAR] = "linear",       [CEL_STEP_EMBED] = "embed",           [CEL_STEP_RMS_NORM] = "rms_norm",
+    [CEL_STEP_ROPE] = "rope",           [CEL_STEP_GATED] = "gated",           [CEL_STEP_APPEND] = "kv_append",
+    [CEL_STEP_ATTENTION] = "attention", [CEL_STEP_ELEMENTWISE] = "elementwise", [CEL_STEP_CONVERT] = "convert",
+    [CEL_STEP_SLICE_ROWS] = "slice_rows", [CEL_STEP_COPY] = "copy",           [CEL_STEP_REFERENCE] = "reference"};
+static const char *const format_names[] = {
+    [CEL_LIN_F32] = "F32",   [CEL_LIN_F16] = "F16",   [CEL_LIN_BF16] = "BF16", [CEL_LIN_Q4_0] = "Q4_0",
+    [CEL_LIN_Q4_1] = "Q4_1", [CEL_LIN_Q5_0] = "Q5_0", [CEL_LIN_Q5_1] = "Q5_1", [CEL_LIN_Q8_0] = "Q8_0",
+    [CEL_LIN_Q4_K] = "Q4_K", [CEL_LIN_Q5_K] = "Q5_K", [CEL_LIN_Q6_K] = "Q6_K", [CEL_LIN_AFFINE] = "affine"};
+
+static void weight_line(cel_buf *out, const cel_linear *w) {
+  cel_buf_printf(out, " %s[%lld, %lld]", format_names[w->format], (long long)w->rows, (long long)w->cols);
+  if (w->format == CEL_LIN_AFFINE) cel_buf_printf(out, "/%d bits, group %d", w->bits, w->group);
+}
+
+static void step_line(const cel_plan *p, const cel_step *s, cel_buf *out) {
+  cel_buf_printf(out, " %c%c %-12s", s->barrier ? '=' : ' ', s->solo ? '1' : '*', kind_names[s->kind]);
+  cel_buf_printf(out, "%-22s", s->path ? s->path : "");
+  switch (s->kind) {
+    case CEL_STEP_LINEAR:
+      cel_buf_printf(out, " x%d", s->u.linear.tokens);
+      for (int i = 0; i < s->u.linear.n; i++) weight_line(out, &s->u.linear.w[i]);
+      break;
+    case CEL_STEP_EMBED:
+      weight_line(out, &s->u.embed.w);
+      break;
+    case CEL_STEP_ATTENTION:
+      cel_buf_printf(out, " x%lld, %d/%d heads of %d%s", (long long)s->u.attention.a.n, s->u.attention.a.n_q,
+                     s->u.attention.a.n_kv, s->u.attention.a.d, s->u.attention.a.window ? ", window" : "");
+      break;
+    case CEL_STEP_ELEMENTWISE:
+      cel_buf_printf(out, " %d operations on %lld", s->u.elementwise.n, (long long)s->u.elementwise.elements);
+      break;
+    case CEL_STEP_REFERENCE:
+      cel_buf_printf(out, " %s", s->u.reference->name);
+      break;
+    default:
+      break;
+  }
+  if (s->n_out) cel_buf_printf(out, " -> @%lld", (long long)p->slots[cel_plan_root(p, s->out[0])].offset);
+  cel_buf_addc(out, '\n');
+}
+
+cel_status cel_plan_explain(const cel_plan *p, cel_buf *out, cel_err *err) {
+  int n_barriers = 0, n_reference = 0;
+  for (int i = 0; i < p->n_steps; i++) {
+    n_barriers += p->steps[i].barrier;
+    n_reference += p->steps[i].kind == CEL_STEP_REFERENCE;
+  }
+  cel_buf_printf(out, "@%s on the native engine: %d steps, %d barriers, %d by the reference evaluator\n", p->program->entry->name,
+                 p->n_steps, n_barriers, n_reference);
+  cel_buf_printf(out, "kernels: %s, linear precision %s, %d threads; arena %lld bytes, scratch %lld bytes a thread\n",
+                 p->kernels.isa, p->precision == CEL_LIN_PREC_I16 ? "i16" : "f32", p->n_threads, (long long)p->arena_bytes,
+                 (long long)p->scratch_bytes);
+  cel_buf_addz(out, "(= waits for the team first, 1 one thread, * all threads; @ place in the arena)\n");
+  for (int i = 0; i < p->n_steps; i++) step_line(p, &p->steps[i], out);
+  return out->failed ? cel_fail_oom(err, "the plan's text") : CEL_OK;
+}

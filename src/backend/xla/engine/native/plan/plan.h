@@ -1,0 +1,177 @@
+// A program made ready to run on the CPU: a straight list of steps over slots, with every buffer placed in
+// one arena and every kernel argument settled. Planning may fail and allocates; running does neither.
+//
+// The passes, in order (each in its file):
+//   flatten.c      calls and composites without a kernel are inlined: one list of nodes over slots
+//   fold.c         nodes whose operands are constants or small bound weights are evaluated once
+//   steps.c        nodes to steps: kernels for composites, products that share an operand together
+//   elementwise.c  runs of f32 elementwise nodes become one step each
+//   memory.c       lifetimes, one arena, barriers between steps that touch the same memory
+//
+// Threads: planned by one; run by one team (run.c).
+#ifndef CEL_XLA_NATIVE_PLAN_H
+#define CEL_XLA_NATIVE_PLAN_H
+
+#include "backend/xla/engine/native/kernel/kernel.h"
+#include "backend/xla/program/program.h"
+
+typedef enum cel_slot_kind {
+  CEL_SLOT_NONE,   // nobody needs it
+  CEL_SLOT_PARAM,  // index: which parameter
+  CEL_SLOT_CONST,  // data
+  CEL_SLOT_ARENA,  // offset
+  CEL_SLOT_ALIAS,  // index: another slot with the same bytes (reshape, in-place update)
+} cel_slot_kind;
+
+typedef struct cel_slot {
+  const cel_hlo_type *type;
+  cel_slot_kind kind;
+  int index;
+  const void *data;    // CONST; when splat, one element
+  bool splat;
+  bool pinned;         // a result of the program: lives to the end
+  bool view_only;      // a broadcast that is read through, never stored
+  int64_t offset, bytes;
+  int node;            // that defines it, -1: a parameter
+  int n_uses;          // by live nodes and as a result
+  int first, last;     // steps between which the arena space is needed
+} cel_slot;
+
+// One operation of the flattened program.
+typedef struct cel_node {
+  const cel_hlo_op *op;
+  int *in, *out;       // slots
+  int n_in, n_out;
+  bool dead;
+} cel_node;
+
+typedef enum cel_step_kind {
+  CEL_STEP_LINEAR, CEL_STEP_EMBED, CEL_STEP_RMS_NORM, CEL_STEP_ROPE, CEL_STEP_GATED, CEL_STEP_APPEND,
+  CEL_STEP_ATTENTION, CEL_STEP_ELEMENTWISE, CEL_STEP_CONVERT, CEL_STEP_SLICE_ROWS, CEL_STEP_COPY, CEL_STEP_REFERENCE,
+} cel_step_kind;
+
+enum { CEL_LINEAR_MOST = 4 };
+
+// ---- elementwise groups: a small program over tiles -----------------------------------------------
+
+typedef void cel_binary_kernel(float *y, const float *a, const float *b, int64_t n);
+typedef void cel_unary_kernel(float *y, const float *a, int64_t n);
+
+typedef enum cel_view { CEL_VIEW_FULL, CEL_VIEW_SPLAT, CEL_VIEW_ROW /* [D] along the last dim */,
+                        CEL_VIEW_COLUMN /* one value per row */, CEL_VIEW_TEMP } cel_view;
+typedef struct cel_operand {
+  cel_view view;
+  int slot;     // FULL, ROW, COLUMN
+  int temp;     // TEMP: which tile register
+  float value;  // SPLAT
+} cel_operand;
+typedef struct cel_micro {
+  cel_binary_kernel *binary;  // or
+  cel_unary_kernel *unary;
+  cel_operand a, b;
+  int temp;  // where the result goes
+  int slot;  // and where it is stored as well; -1: nowhere
+} cel_micro;
+
+typedef struct cel_step {
+  cel_step_kind kind;
+  bool barrier;        // before it
+  bool solo;           // member 0 alone
+  const char *path;    // of the model, for explain
+  int in[8], out[8];   // slots read and written, for memory.c
+  int n_in, n_out;
+  int scratch_slot;    // arena space of the step's own (packed activations), -1: none
+  union {
+    struct {
+      int n, tokens;
+      int y[CEL_LINEAR_MOST];
+      cel_linear w[CEL_LINEAR_MOST];
+      int64_t pack_bytes;
+      bool private_pack;  // few tokens: every member packs for itself
+    } linear;
+    struct {
+      cel_linear w;
+      int64_t tokens;
+    } embed;
+    struct {
+      int64_t rows, n;
+      float eps, plus;
+    } norm;
+    struct {
+      int64_t tokens;
+      int heads, d, dims;
+      bool interleaved;
+    } rope;
+    struct {
+      int64_t n;
+      bool gelu;
+    } gated;
+    struct {
+      int64_t tokens, layer;
+      const cel_hlo_type *cache;
+      bool slot_per_token;
+    } append;
+    struct {
+      cel_attention a;  // pointers are filled when it runs
+      int64_t layer;
+      const cel_hlo_type *cache;
+    } attention;
+    struct {
+      cel_micro *micros;
+      int n, n_temps;
+      int64_t elements, row;  // row: length of the last dimension
+    } elementwise;
+    struct {
+      int64_t row_bytes, rows_in, rows_out;  // slice_rows: contiguous rows from a dynamic start
+    } slice;
+    const cel_hlo_op *reference;
+  } u;
+} cel_step;
+
+typedef struct cel_plan {
+  cel_arena memory;  // of the plan itself
+  const cel_program *program;
+  cel_kernels kernels;
+  cel_linear_precision precision;
+  int n_threads;
+  cel_slot *slots;
+  int n_slots, cap_slots;
+  cel_node *nodes;
+  int n_nodes, cap_nodes;
+  cel_step *steps;
+  int n_steps, cap_steps;
+  int *results;            // [n_results] slots
+  void *const *weights;    // [n_params] host bytes of bound weights, NULL elsewhere
+  int64_t arena_bytes, scratch_bytes;  // scratch is per thread
+} cel_plan;
+
+// `weights[n_params]`: the bytes of bound weights; lent for the life of the plan.
+CEL_MUST_CHECK cel_status cel_plan_new(const cel_program *program, void *const *weights, uint32_t cpu_bits,
+                                       cel_linear_precision precision, int n_threads, cel_plan **out, cel_err *err);
+void cel_plan_free(cel_plan *p);
+CEL_MUST_CHECK cel_status cel_plan_explain(const cel_plan *p, cel_buf *out, cel_err *err);
+
+// ---- between the passes ----------------------------------------------------------------------------
+
+cel_status cel_plan_flatten(cel_plan *p, cel_err *err);
+cel_status cel_plan_fold(cel_plan *p, cel_err *err);
+cel_status cel_plan_steps(cel_plan *p, cel_err *err);
+cel_status cel_plan_memory(cel_plan *p, cel_err *err);
+
+int cel_plan_slot(cel_plan *p, const cel_hlo_type *type, int node);  // -1: out of memory
+cel_step *cel_plan_step(cel_plan *p, cel_step_kind kind, const cel_node *node);  // NULL: out of memory
+int cel_plan_root(const cel_plan *p, int slot);                      // through aliases
+// Does a kernel exist for this composite, judging by its name, attributes and operand types?
+bool cel_plan_has_kernel(const cel_hlo_op *composite);
+// Describes a weight operand of a linear or embedding composite: format and bytes from attributes and
+// operands; false when no kernel reads it.
+bool cel_plan_linear(const cel_plan *p, const cel_node *node, int first_weight, cel_linear *out);
+// An elementwise f32 node that a group can take; fills the kernels.
+bool cel_plan_micro(const cel_plan *p, const cel_node *node, cel_micro *out);
+// Turns the run of elementwise nodes that starts at node i into one step; *next: the node behind it.
+cel_status cel_plan_elementwise(cel_plan *p, int i, int *next, cel_err *err);
+void cel_plan_mark_views(cel_plan *p);
+// Makes slot's value a whole constant array (a splat repeated) if it is a constant; NULL when it is none.
+const void *cel_plan_constant(cel_plan *p, int slot);
+
+#endif

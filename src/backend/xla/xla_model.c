@@ -1,0 +1,284 @@
+// Loading: engine, weights, cache. Nothing is read from the files but what the first run touches, and that
+// is touched here, with progress, so that the first token does not wait for the disk.
+#include "backend/xla/xla_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/xla/xla_options.h"
+#include "backend/xla/xla_storage.h"
+
+static cel_status head_rows(const cel_model_handle *m, int64_t *rows, cel_err *err) {
+  cel_err missing = {0};
+  cel_storage s;
+  char name[200];
+  for (int i = 0; i < 2; i++) {
+    cel_weight_role role = i ? CEL_W_EMBED : CEL_W_HEAD;
+    if (!cel_arch_weight_name(&m->arch, role, -1, name, sizeof name)) continue;
+    cel_status status = m->storage.matrix(m->storage.context, name, &s, &missing);
+    if (status == CEL_OK) {
+      *rows = s.rows;
+      return CEL_OK;
+    }
+    if (status != CEL_NOT_FOUND) break;
+  }
+  return cel_fail(err, missing.status, "%s", missing.text);
+}
+
+// Brings the weights' pages into memory. One byte of each page is enough.
+static cel_status touch_pages(const cel_checkpoint *c, const cel_load_options *o, cel_err *err) {
+  enum { PAGE = 4096, REPORT_EVERY = 16 << 20 };
+  int64_t done = 0, reported = 0;
+  unsigned sum = 0;
+  for (int64_t i = 0; i < c->n_tensors; i++) {
+    const volatile uint8_t *p = c->tensors[i].data;
+    for (int64_t at = 0; at < c->tensors[i].bytes; at += PAGE) {
+      sum += p[at];
+      done += PAGE;
+      if (!o->progress || done - reported < REPORT_EVERY) continue;
+      reported = done;
+      double fraction = c->file_bytes ? (double)done / (double)c->file_bytes : 1;
+      if (!o->progress(o->progress_context, CEL_MIN(fraction, 1.0))) return cel_fail(err, CEL_CANCELLED, "loading was cancelled");
+    }
+  }
+  return sum == UINT32_MAX ? cel_fail(err, CEL_IO, "unreachable") : CEL_OK;
+}
+
+static int64_t choose_capacity(const cel_arch *a, const cel_load_options *o, const cel_xla_options *x) {
+  int64_t n = a->max_position > 0 ? a->max_position : 4096;
+  if (x->capacity > 0) n = x->capacity;
+  if (o->context > 0) n = CEL_MIN(n, o->context);
+  if (x->capacity == 0 && o->context > a->max_position) n = o->context;
+  return CEL_MIN(n, 1 << 20);
+}
+
+static cel_status make_cache(cel_model_handle *m, cel_err *err) {
+  cel_hlo_module *types;  // a state's type has to live somewhere
+  CEL_TRY(cel_hlo_module_new("kv", &types, err));
+  const int64_t dims[5] = {m->arch.n_layers, m->rows, m->arch.n_kv, m->capacity, m->arch.head_dim};
+  const cel_hlo_type *t = cel_hlo_tensor(types, CEL_ET_F32, 5, dims);
+  cel_status s = t ? CEL_OK : cel_fail(err, CEL_TOO_LONG, "a KV cache of %lld tokens and %d rows has more bytes than can be counted",
+                                       (long long)m->capacity, m->rows);
+  if (s == CEL_OK) s = m->driver->state(m->engine, t, &m->kcache, err);
+  if (s == CEL_OK) s = m->driver->state(m->engine, t, &m->vcache, err);
+  cel_hlo_module_free(types);
+  return s;
+}
+
+static cel_status make_buffers(cel_model_handle *m, cel_err *err) {
+  size_t n = (size_t)CEL_MAX(m->rows, m->prefill_chunk);
+  m->by_row = calloc((size_t)m->rows, sizeof *m->by_row);
+  m->weights = calloc((size_t)m->checkpoint->n_tensors + 1, sizeof *m->weights);
+  m->positions = calloc(n, sizeof *m->positions);
+  m->slots = calloc(n, sizeof *m->slots);
+  m->tokens = calloc(n, sizeof *m->tokens);
+  m->sample_scratch = malloc((size_t)cel_sample_scratch_bytes(m->vocab) + 16);
+  bool ok = m->by_row && m->weights && m->positions && m->slots && m->tokens && m->sample_scratch;
+  for (int i = 0; i < m->arch.n_ropes && ok; i++) {
+    if (!cel_rope_depends_on_length(&m->arch.ropes[i])) continue;
+    m->rope_freqs[i] = calloc(n * (size_t)(m->arch.ropes[i].dims / 2), sizeof(float));
+    ok = m->rope_freqs[i] != NULL;
+  }
+  return ok ? CEL_OK : cel_fail_oom(err, "a model's tables");
+}
+
+static cel_status open_engine(cel_model_handle *m, const cel_load_options *o, const cel_xla_options *x, cel_err *err) {
+  const char *rest;
+  CEL_TRY(cel_engine_find(x->device, &m->driver, &rest, err));
+  cel_engine_options engine = {.device = rest, .precision = x->precision, .n_threads = o->n_threads};
+  return m->driver->open(&engine, &m->engine, err);
+}
+
+// Emitting and compiling the smallest program checks every tensor's presence and shape at load.
+static cel_status check_weights(cel_model_handle *m, cel_err *err) {
+  cel_xla_program *p;
+  return cel_xla_program_for(m, CEL_ENTRY_DECODE, 1, CEL_LOGITS_ALL, &p, err);
+}
+
+cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,
+                        cel_model_handle **out, cel_err *err) {
+  *out = NULL;
+  cel_xla_options x;
+  CEL_TRY(cel_xla_options_read(&x, err));
+  cel_model_handle *m = calloc(1, sizeof *m);
+  if (!m) return cel_fail_oom(err, "a model");
+  m->checkpoint = checkpoint;
+  m->rope_divisors = calloc((size_t)arch->head_dim, sizeof *m->rope_divisors);
+  if (!m->rope_divisors) {
+    free(m);
+    return cel_fail_oom(err, "a model");
+  }
+  m->arch = cel_xla_arch(arch, checkpoint, m->rope_divisors);
+  m->storage = cel_xla_storage(checkpoint);
+  m->rows = options->max_sessions > 0 ? options->max_sessions : 1;
+  m->prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_XLA_PREFILL_CHUNK;
+  m->capacity = choose_capacity(arch, options, &x);
+  cel_status s = head_rows(m, &m->vocab, err);
+  if (s == CEL_OK) s = open_engine(m, options, &x, err);
+  if (s == CEL_OK) s = make_buffers(m, err);
+  if (s == CEL_OK) s = make_cache(m, err);
+  if (s == CEL_OK) s = check_weights(m, err);
+  if (s == CEL_OK) s = touch_pages(checkpoint, options, err);
+  if (s != CEL_OK) {
+    cel_xla_unload(m);
+    return s;
+  }
+  *out = m;
+  return CEL_OK;
+}
+
+static void drop_program(cel_model_handle *m, cel_xla_program *p) {
+  if (!p) return;
+  m->driver->discard(p->executable);
+  cel_program_free(p->program);
+  free(p->inputs);
+  free(p->states);
+  free(p->results);
+  free(p);
+}
+
+void cel_xla_unload(cel_model_handle *m) {
+  if (!m) return;
+  for (int i = 0; i < CEL_XLA_PROGRAMS_MOST; i++) drop_program(m, m->programs[i]);
+  for (int64_t i = 0; m->weights && i < m->checkpoint->n_tensors; i++) m->driver->release(m->weights[i]);
+  if (m->engine) {
+    m->driver->release(m->kcache);
+    m->driver->release(m->vcache);
+    m->driver->close(m->engine);
+  }
+  for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) free(m->rope_freqs[i]);
+  free(m->weights);
+  free(m->by_row);
+  free(m->positions);
+  free(m->slots);
+  free(m->tokens);
+  free(m->sample_scratch);
+  free(m->rope_divisors);
+  free(m);
+}
+
+// ---- programs --------------------------------------------------------------------------------------
+
+// The buffer of a checkpoint's tensor, uploaded once, shared by all programs.
+static cel_status weight_buffer(cel_model_handle *m, const cel_param *param, cel_buffer **out, cel_err *err) {
+  const cel_tensor *t = cel_checkpoint_find(m->checkpoint, param->name);
+  if (!t) return cel_fail(err, CEL_NOT_FOUND, "%s: the tensor %s is missing", m->checkpoint->path, param->name);
+  if (t->bytes != cel_hlo_bytes(param->type)) {
+    return cel_fail(err, CEL_MALFORMED, "%s: %s has %lld bytes, the program expects %lld", t->file, t->name,
+                    (long long)t->bytes, (long long)cel_hlo_bytes(param->type));
+  }
+  cel_buffer **slot = &m->weights[t - m->checkpoint->tensors];
+  if (!*slot) {
+    CEL_TRY(m->driver->upload(m->engine, param->type, t->data, true, slot, err));
+    m->weights_bytes += t->bytes;
+  }
+  *out = *slot;
+  return CEL_OK;
+}
+
+static cel_status compile(cel_model_handle *m, cel_xla_program *p, cel_err *err) {
+  int n = p->program->n_params;
+  cel_buffer **weights = calloc((size_t)n + 1, sizeof *weights);
+  cel_status s = weights ? CEL_OK : cel_fail_oom(err, "a program's weights");
+  for (int i = 0; s == CEL_OK && i < n; i++) {
+    if (p->program->params[i].kind == CEL_PARAM_WEIGHT) s = weight_buffer(m, &p->program->params[i], &weights[i], err);
+  }
+  if (s == CEL_OK) s = m->driver->compile(m->engine, p->program, weights, &p->executable, err);
+  free(weights);
+  return s;
+}
+
+static cel_status find_params(cel_model_handle *m, cel_xla_program *p, cel_err *err) {
+  const cel_program *q = p->program;
+  p->inputs = calloc((size_t)q->n_params + 1, sizeof *p->inputs);
+  p->states = calloc((size_t)q->n_params + 1, sizeof *p->states);
+  p->results = calloc((size_t)q->n_results + 1, sizeof *p->results);
+  if (!p->inputs || !p->states || !p->results) return cel_fail_oom(err, "a program's arguments");
+  p->tokens = cel_program_param(q, "tokens");
+  p->positions = cel_program_param(q, "positions");
+  p->slots = cel_program_param(q, p->options.entry == CEL_ENTRY_PREFILL ? "slot" : "slots");
+  p->last = cel_program_param(q, "last");
+  p->kcache = cel_program_param(q, "kcache");
+  p->vcache = cel_program_param(q, "vcache");
+  p->states[p->kcache] = m->kcache;
+  p->states[p->vcache] = m->vcache;
+  static const char *const names[CEL_ARCH_MAX_ROPES] = {"rope_freqs_0", "rope_freqs_1"};
+  for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) p->rope_freqs[i] = cel_program_param(q, names[i]);
+  return CEL_OK;
+}
+
+static cel_status make_program(cel_model_handle *m, const cel_emit_options *options, cel_xla_program **out, cel_err *err) {
+  cel_hlo_module *module;
+  CEL_TRY(cel_emit_text(&m->arch, &m->storage, options, &module, err));
+  cel_xla_program *p = calloc(1, sizeof *p);
+  if (!p) {
+    cel_hlo_module_free(module);
+    return cel_fail_oom(err, "a program");
+  }
+  p->options = *options;
+  cel_status s = cel_program_new(module, cel_entry_name(options->entry), &p->program, err);
+  if (s == CEL_OK) s = find_params(m, p, err);
+  if (s == CEL_OK) s = compile(m, p, err);
+  if (s != CEL_OK) {
+    drop_program(m, p);
+    return s;
+  }
+  *out = p;
+  return CEL_OK;
+}
+
+cel_status cel_xla_program_for(cel_model_handle *m, cel_entry entry, int64_t tokens, cel_emit_logits logits,
+                               cel_xla_program **out, cel_err *err) {
+  int oldest = 0;
+  m->clock++;
+  for (int i = 0; i < CEL_XLA_PROGRAMS_MOST; i++) {
+    cel_xla_program *p = m->programs[i];
+    if (p && p->options.entry == entry && p->options.tokens == tokens && p->options.logits == logits) {
+      p->last_used = m->clock;
+      *out = p;
+      return CEL_OK;
+    }
+    cel_xla_program *q = m->programs[oldest];
+    if (q && (!p || p->last_used < q->last_used)) oldest = i;
+  }
+  cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->rows, .capacity = m->capacity, .logits = logits};
+  cel_xla_program *made;
+  CEL_TRY(make_program(m, &options, &made, err));
+  made->last_used = m->clock;
+  drop_program(m, m->programs[oldest]);
+  m->programs[oldest] = made;
+  *out = made;
+  return CEL_OK;
+}
+
+// Frequencies of length-dependent tables, one row per token: a prompt's keys take the length of the whole
+// prompt, a decoded one that of its own position (text-architectures §4.7).
+static void fill_rope(cel_model_handle *m, const cel_xla_program *p, const int32_t *positions, int64_t length) {
+  for (int i = 0; i < m->arch.n_ropes; i++) {
+    if (!m->rope_freqs[i]) continue;
+    int64_t half = m->arch.ropes[i].dims / 2;
+    for (int64_t t = 0; t < p->options.tokens; t++) {
+      float amplitude;
+      if (t && length) {
+        memcpy(m->rope_freqs[i] + t * half, m->rope_freqs[i], (size_t)half * sizeof(float));
+      } else {
+        cel_rope_frequencies(&m->arch.ropes[i], length ? length : positions[t] + 1, m->rope_freqs[i] + t * half, &amplitude);
+      }
+    }
+  }
+}
+
+cel_status cel_xla_run(cel_model_handle *m, cel_xla_program *p, const int32_t *tokens, const int32_t *positions,
+                       const int32_t *slots, int32_t last, int64_t length, const float **logits, cel_err *err) {
+  fill_rope(m, p, positions, length);
+  p->inputs[p->tokens] = tokens;
+  p->inputs[p->positions] = positions;
+  p->inputs[p->slots] = slots;
+  if (p->last >= 0) p->inputs[p->last] = &last;
+  for (int i = 0; i < m->arch.n_ropes; i++) {
+    if (p->rope_freqs[i] >= 0) p->inputs[p->rope_freqs[i]] = m->rope_freqs[i];
+  }
+  CEL_TRY(m->driver->execute(p->executable, p->states, p->inputs, p->results, err));
+  if (logits) *logits = p->results[0];
+  return CEL_OK;
+}

@@ -1,0 +1,78 @@
+// A model on the OpenXLA path: engine, weights where the engine reads them, the KV cache of all sessions,
+// and the programs compiled so far. Shared by the files of this folder.
+#ifndef CEL_XLA_MODEL_H
+#define CEL_XLA_MODEL_H
+
+#include <stdatomic.h>
+
+#include "backend/xla/emit/emit.h"
+#include "backend/xla/engine/engine.h"
+#include "session/session.h"
+
+enum { CEL_XLA_PREFILL_CHUNK = 512, CEL_XLA_PROGRAMS_MOST = 16 };
+
+typedef struct cel_xla_program {  // one entry point, compiled for one number of tokens
+  cel_emit_options options;
+  cel_program *program;
+  cel_executable *executable;
+  int64_t last_used;
+  // Where the run-time parameters are among the program's; -1: it has no such one.
+  int tokens, positions, slots, last, kcache, vcache;
+  int rope_freqs[CEL_ARCH_MAX_ROPES];
+  const void **inputs;   // [n_params]
+  cel_buffer **states;   // [n_params]
+  const void **results;  // [n_results]
+} cel_xla_program;
+
+struct cel_model_handle {
+  cel_arch arch;
+  const cel_checkpoint *checkpoint;
+  cel_storage_source storage;
+  float *rope_divisors;  // [head_dim / 2]
+  const cel_engine_driver *driver;
+  cel_engine *engine;
+  cel_buffer **weights;  // [checkpoint->n_tensors], made when first asked for
+  int64_t weights_bytes;
+  cel_buffer *kcache, *vcache;
+  int64_t capacity, vocab;
+  int rows, prefill_chunk;
+  cel_session **by_row;  // [rows], NULL: free
+  cel_xla_program *programs[CEL_XLA_PROGRAMS_MOST];
+  int64_t clock;
+  // Per step, sized at load: [rows] or [prefill_chunk], whichever is more.
+  int32_t *positions, *slots, *tokens;
+  float *rope_freqs[CEL_ARCH_MAX_ROPES];  // [that many][dims / 2], for length-dependent tables
+  void *sample_scratch;
+};
+
+struct cel_session {
+  cel_model_handle *model;
+  cel_session_options options;
+  int32_t *end_ids;
+  int row;
+  int32_t *tokens;   // [capacity]
+  int64_t n;         // tokens held
+  int64_t n_kv;      // of these, how many are in the cache
+  int64_t n_prompt;  // the leading ones that were not sampled
+  uint64_t draws;
+  int64_t generated;
+  float *logits;     // [vocab], of the position before the next token
+  bool pending;      // logits are fresh: the next step samples from them without running the model
+  cel_finish finish;
+  atomic_bool cancelled;
+};
+
+// The program for these options, compiled when it is not there yet (the least recently used one goes).
+CEL_MUST_CHECK cel_status cel_xla_program_for(cel_model_handle *m, cel_entry entry, int64_t tokens, cel_emit_logits logits,
+                                              cel_xla_program **out, cel_err *err);
+// Runs it: n rows of tokens, positions and (decode) slots; `lengths[i]` is the sequence length row i's rope
+// frequencies are for (read only by length-dependent tables). *logits is lent until the next run.
+CEL_MUST_CHECK cel_status cel_xla_run(cel_model_handle *m, cel_xla_program *p, const int32_t *tokens,
+                                      const int32_t *positions, const int32_t *slots, int32_t last, int64_t length,
+                                      const float **logits, cel_err *err);
+
+cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,
+                        cel_model_handle **out, cel_err *err);
+void cel_xla_unload(cel_model_handle *m);
+
+#endif

@@ -1,0 +1,19 @@
+// The MLXCEL_XLA_* variables: one table, read in xla_options.c alone, once per load.
+#ifndef CEL_XLA_OPTIONS_H
+#define CEL_XLA_OPTIONS_H
+
+#include "base/status.h"
+#include "session/session.h"
+
+typedef struct cel_xla_options {
+  const char *device;     // "" for the default engine
+  const char *precision;  // "" for the engine's default
+  int64_t capacity;       // 0: not set
+} cel_xla_options;
+
+extern const cel_env_row cel_xla_environment[];  // ended by a NULL name
+
+// A value outside the accepted set is an error that names variable, value and set.
+CEL_MUST_CHECK cel_status cel_xla_options_read(cel_xla_options *out, cel_err *err);
+
+#endif

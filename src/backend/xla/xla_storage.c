@@ -1,0 +1,59 @@
+#include "backend/xla/xla_storage.h"
+
+#include <string.h>
+
+static bool plain_etype(cel_dtype t, cel_etype *out) {
+  *out = t == CEL_DT_F16 ? CEL_ET_F16 : t == CEL_DT_BF16 ? CEL_ET_BF16 : CEL_ET_F32;
+  return t == CEL_DT_F16 || t == CEL_DT_BF16 || t == CEL_DT_F32;
+}
+
+static cel_status matrix(void *context, const char *module, cel_storage *out, cel_err *err) {
+  cel_weight w;
+  CEL_TRY(cel_checkpoint_weight(context, module, &w, err));
+  const cel_dtype_traits *t = cel_dtype_of(w.tensor->dtype);
+  *out = (cel_storage){.format = t->name, .rows = w.rows, .cols = w.cols};
+  cel_etype type;
+  if (w.scales) {
+    out->format = "affine";
+    out->bits = w.bits;
+    out->group = w.group;
+    (void)plain_etype(w.scales->dtype, &out->scale_type);
+    return CEL_OK;
+  }
+  if (plain_etype(w.tensor->dtype, &type)) return CEL_OK;
+  if (t->block > 1) {
+    out->row_bytes = w.cols / t->block * t->block_bytes;
+    return CEL_OK;
+  }
+  return cel_fail(err, CEL_UNSUPPORTED, "%s: %s.weight is stored as %s, which no graph form reads", w.tensor->file, module, t->name);
+}
+
+static cel_status vector(void *context, const char *name, cel_etype *type, int64_t *n, cel_err *err) {
+  const cel_checkpoint *c = context;
+  const cel_tensor *t = cel_checkpoint_find(c, name);
+  if (!t) return cel_fail(err, CEL_NOT_FOUND, "%s: the tensor %s is missing", c->path, name);
+  if (t->rank != 1 || !plain_etype(t->dtype, type)) {
+    return cel_fail(err, CEL_MALFORMED, "%s: %s must be one row of F32, F16 or BF16, it is %s of rank %d", t->file, name,
+                    cel_dtype_of(t->dtype)->name, t->rank);
+  }
+  *n = t->dims[0];
+  return CEL_OK;
+}
+
+cel_storage_source cel_xla_storage(const cel_checkpoint *checkpoint) {
+  return (cel_storage_source){(void *)(uintptr_t)checkpoint, matrix, vector};
+}
+
+cel_arch cel_xla_arch(const cel_arch *arch, const cel_checkpoint *checkpoint, float *divisors) {
+  cel_arch a = *arch;
+  const cel_tensor *t = cel_checkpoint_find(checkpoint, "rope_freqs.weight");
+  for (int i = 0; i < a.n_ropes; i++) {
+    cel_rope *r = &a.ropes[i];
+    if (checkpoint->rope_interleaved) r->interleaved = true;
+    if (t && t->dtype == CEL_DT_F32 && t->dims[0] == r->dims / 2) {
+      memcpy(divisors, t->data, (size_t)t->bytes);
+      r->divisors = divisors;
+    }
+  }
+  return a;
+}

@@ -1,0 +1,14 @@
+// A checkpoint's tensors as the emitter asks for them.
+#ifndef CEL_XLA_STORAGE_H
+#define CEL_XLA_STORAGE_H
+
+#include "backend/xla/emit/emit.h"
+#include "model/checkpoint.h"
+
+// The source lives as long as the checkpoint.
+cel_storage_source cel_xla_storage(const cel_checkpoint *checkpoint);
+// The description with what only the files know: rotated pairs of permuted GGUF rows, rope_freqs.weight.
+// `divisors` must hold head_dim / 2 floats and live as long as *out.
+cel_arch cel_xla_arch(const cel_arch *arch, const cel_checkpoint *checkpoint, float *divisors);
+
+#endif

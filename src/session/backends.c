@@ -1,0 +1,45 @@
+#include <string.h>
+
+#include "session/session.h"
+
+#define CEL_BACKEND(symbol) extern const cel_backend symbol;
+#include "session/backend.def"
+#undef CEL_BACKEND
+
+const cel_backend *const cel_backends[] = {
+#define CEL_BACKEND(symbol) &symbol,
+#include "session/backend.def"
+#undef CEL_BACKEND
+    NULL,
+};
+
+static cel_status by_name(const char *name, const cel_backend **out, cel_err *err) {
+  cel_buf list = {0};
+  for (int i = 0; cel_backends[i]; i++) {
+    if (!strcmp(cel_backends[i]->name, name)) {
+      *out = cel_backends[i];
+      cel_buf_deinit(&list);
+      return cel_backends[i]->probe(err);
+    }
+    cel_buf_printf(&list, "%s%s", i ? ", " : "", cel_backends[i]->name);
+  }
+  cel_status s = cel_fail(err, CEL_INVALID, "there is no backend %s in this build; it has: %s", name, list.p ? list.p : "none");
+  cel_buf_deinit(&list);
+  return s;
+}
+
+cel_status cel_backend_find(const char *name, const cel_backend **out, cel_err *err) {
+  *out = NULL;
+  if (name && *name) return by_name(name, out, err);
+  if (!cel_backends[0]) {
+    return cel_fail(err, CEL_UNSUPPORTED, "no backend is built into this program: configure it with the release preset");
+  }
+  cel_status s = CEL_OK;
+  for (int i = 0; cel_backends[i]; i++) {
+    s = cel_backends[i]->probe(err);
+    if (s != CEL_OK) continue;
+    *out = cel_backends[i];
+    return CEL_OK;
+  }
+  return s;
+}
