@@ -108,8 +108,8 @@ static cel_status skip_items(cursor *c, cel_gguf_type type, uint64_t n, int dept
 static cel_status read_value(cursor *c, cel_gguf_value *v) {
   *v = (cel_gguf_value){.count = 1};
   CEL_TRY(read_string(c, "key", &v->key));
-  snprintf(c->where, sizeof c->where, "metadata \"%s\"", cel_show(v->key).text);
   if (v->key.n == 0 || v->key.n > 65535) return fail(c, "key length", v->key.n, "is not 1 to 65535");
+  snprintf(c->where, sizeof c->where, "metadata \"%s\"", cel_show(v->key).text);
   CEL_TRY(read_type(c, "value type", &v->type));
   if (v->type != CEL_GGUF_ARRAY) {
     v->at = c->data + c->at;
@@ -219,8 +219,8 @@ static cel_status read_tensor(cursor *c, int64_t alignment, cel_gguf_tensor *t) 
   uint64_t offset;
   *t = (cel_gguf_tensor){0};
   CEL_TRY(read_string(c, "name", &t->name));
-  snprintf(c->where, sizeof c->where, "tensor \"%s\"", cel_show(t->name).text);
   if (t->name.n == 0 || memchr(t->name.p, 0, t->name.n)) return fail(c, "name length", t->name.n, "(empty, or with NUL)");
+  snprintf(c->where, sizeof c->where, "tensor \"%s\"", cel_show(t->name).text);
   CEL_TRY(read_dims(c, t, &elements));
   CEL_TRY(read_tensor_type(c, &t->dtype));
   const cel_dtype_traits *traits = cel_dtype_of(t->dtype);
