@@ -1,0 +1,188 @@
+#include "generate/lm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+
+enum { TOKENIZER_BYTES_MOST = 256 << 20 };
+
+// ---- tokenizer -------------------------------------------------------------------------------------
+
+static cel_status tokenizer_from_file(const char *file, const cel_json *config, cel_tokenizer **out, cel_err *err) {
+  cel_json *json;
+  CEL_TRY(cel_json_load(file, TOKENIZER_BYTES_MOST, &json, err));
+  cel_status s = cel_tokenizer_from_json(json, config, file, out, err);
+  json_decref(json);
+  return s;
+}
+
+static cel_status tokenizer_of(const cel_checkpoint *c, cel_tokenizer **out, cel_err *err) {
+  if (c->gguf_vocab) return cel_tokenizer_from_gguf(c->gguf_vocab, c->path, out, err);
+  cel_buf file = {0};
+  cel_buf_printf(&file, "%s/tokenizer.json", c->dir);
+  cel_status s = file.failed ? cel_fail_oom(err, "a file name") : tokenizer_from_file(file.p, c->tokenizer_config, out, err);
+  cel_buf_deinit(&file);
+  return s;
+}
+
+static bool ends_with(const char *s, const char *tail) { return cel_str_ends(cel_str_of(s), cel_str_of(tail)); }
+
+// tokenizer_config.json beside a tokenizer.json, when there is one.
+static cel_status config_beside(const char *file, cel_json **out, cel_err *err) {
+  const char *slash = strrchr(file, '/');
+  cel_buf name = {0};
+  cel_buf_printf(&name, "%.*stokenizer_config.json", slash ? (int)(slash - file + 1) : 0, file);
+  *out = NULL;
+  cel_status s = name.failed ? cel_fail_oom(err, "a file name") : CEL_OK;
+  if (s == CEL_OK && cel_is_file(name.p)) s = cel_json_load(name.p, TOKENIZER_BYTES_MOST, out, err);
+  cel_buf_deinit(&name);
+  return s;
+}
+
+static cel_status tokenizer_beside(const char *file, cel_tokenizer **out, cel_err *err) {
+  cel_json *config;
+  CEL_TRY(config_beside(file, &config, err));
+  cel_status s = tokenizer_from_file(file, config, out, err);
+  json_decref(config);
+  return s;
+}
+
+cel_status cel_lm_tokenizer(const char *path, cel_tokenizer **out, cel_err *err) {
+  *out = NULL;
+  if (ends_with(path, ".json")) return tokenizer_beside(path, out, err);
+  if (cel_is_dir(path)) {
+    cel_buf file = {0};
+    cel_buf_printf(&file, "%s/tokenizer.json", path);
+    cel_status s = file.failed ? cel_fail_oom(err, "a file name") : CEL_OK;
+    bool there = s == CEL_OK && cel_is_file(file.p);
+    if (there) s = tokenizer_beside(file.p, out, err);
+    cel_buf_deinit(&file);
+    if (there || s != CEL_OK) return s;
+  }
+  cel_checkpoint *c;
+  CEL_TRY(cel_checkpoint_open(path, &c, err));
+  cel_status s = tokenizer_of(c, out, err);
+  cel_checkpoint_close(c);
+  return s;
+}
+
+// ---- opening ---------------------------------------------------------------------------------------
+
+static int by_id(const void *a, const void *b) {
+  int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return (x > y) - (x < y);
+}
+
+static cel_status unite_end_ids(cel_lm *lm, cel_err *err) {
+  enum { MOST = 64 };
+  int32_t ids[CEL_ARCH_MAX_EOS + MOST];
+  int n = 0;
+  for (int i = 0; i < lm->arch.n_eos; i++) ids[n++] = lm->arch.eos[i];
+  if (lm->tokenizer) n += CEL_MIN(cel_tokenizer_end_ids(lm->tokenizer, ids + n, MOST), MOST);
+  qsort(ids, (size_t)n, sizeof *ids, by_id);
+  lm->end_ids = CEL_NEW_ARRAY(&lm->arena, int32_t, n + 1);
+  if (!lm->end_ids) return cel_fail_oom(err, "end ids");
+  for (int i = 0; i < n; i++) {
+    if (ids[i] >= 0 && (i == 0 || ids[i] != ids[i - 1])) lm->end_ids[lm->n_end_ids++] = ids[i];
+  }
+  return CEL_OK;
+}
+
+// The texts templates know by name: bos_token, eos_token and their kin, as strings or {"content": ...}.
+static cel_status read_special_tokens(cel_lm *lm, cel_err *err) {
+  static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"};
+  lm->special_tokens = json_object();
+  if (!lm->special_tokens) return cel_fail_oom(err, "special tokens");
+  for (int i = 0; i < CEL_COUNT(names); i++) {
+    const cel_json *v = cel_json_get(lm->checkpoint->tokenizer_config, names[i]);
+    const char *text = json_is_string(v) ? json_string_value(v) : cel_json_string(v, "content", NULL);
+    if (text && json_object_set_new(lm->special_tokens, names[i], json_string(text)) != 0) return cel_fail_oom(err, "special tokens");
+  }
+  return CEL_OK;
+}
+
+static cel_status compile_templates(cel_lm *lm, cel_err *err) {
+  const cel_checkpoint *c = lm->checkpoint;
+  if (c->chat_template) CEL_TRY(cel_template_compile(cel_str_of(c->chat_template), "chat template", &lm->chat, err));
+  if (c->chat_template_tools) {
+    CEL_TRY(cel_template_compile(cel_str_of(c->chat_template_tools), "chat template tool_use", &lm->chat_tools, err));
+  }
+  return CEL_OK;
+}
+
+static cel_status open_tokenizer(cel_lm *lm, const cel_lm_options *o, cel_err *err) {
+  cel_status s = tokenizer_of(lm->checkpoint, &lm->tokenizer, err);
+  return s == CEL_NOT_FOUND && !o->need_tokenizer ? CEL_OK : s;
+}
+
+static cel_status load_backend(cel_lm *lm, const cel_lm_options *o, cel_err *err) {
+  double start = cel_now_ms();
+  const char *name = o->backend ? o->backend : getenv("MLXCEL_BACKEND");
+  CEL_TRY(cel_backend_find(name, &lm->backend, err));
+  CEL_TRY(lm->backend->load(&lm->arch, lm->checkpoint, &o->load, &lm->model, err));
+  lm->load_ms = cel_now_ms() - start;
+  return CEL_OK;
+}
+
+cel_status cel_lm_open(const char *path, const cel_lm_options *options, cel_lm **out, cel_err *err) {
+  *out = NULL;
+  double start = cel_now_ms();
+  cel_lm *lm = calloc(1, sizeof *lm);
+  if (!lm) return cel_fail_oom(err, "a model");
+  cel_arena_init(&lm->arena);
+  cel_status s = cel_checkpoint_open(path, &lm->checkpoint, err);
+  if (s == CEL_OK) {
+    s = cel_arch_from_config(lm->checkpoint->config, lm->checkpoint->generation_config, &lm->arena, &lm->arch, err);
+    if (s != CEL_OK) cel_err_prefix(err, "%s", path);
+  }
+  if (s == CEL_OK) s = open_tokenizer(lm, options, err);
+  if (s == CEL_OK) s = read_special_tokens(lm, err);
+  if (s == CEL_OK) s = compile_templates(lm, err);
+  if (s == CEL_OK) s = unite_end_ids(lm, err);
+  lm->open_ms = cel_now_ms() - start;
+  if (s == CEL_OK && options->need_backend) s = load_backend(lm, options, err);
+  if (s != CEL_OK) {
+    cel_lm_close(lm);
+    return s;
+  }
+  *out = lm;
+  return CEL_OK;
+}
+
+void cel_lm_close(cel_lm *lm) {
+  if (!lm) return;
+  if (lm->model) lm->backend->unload(lm->model);
+  cel_template_free(lm->chat);
+  cel_template_free(lm->chat_tools);
+  cel_tokenizer_free(lm->tokenizer);
+  json_decref(lm->special_tokens);
+  cel_checkpoint_close(lm->checkpoint);
+  cel_arena_deinit(&lm->arena);
+  free(lm);
+}
+
+// ---- prompts ---------------------------------------------------------------------------------------
+
+cel_status cel_lm_render(const cel_lm *lm, const cel_json *messages, const cel_json *tools, const cel_json *kwargs,
+                         bool add_generation_prompt, cel_buf *out, cel_err *err) {
+  const cel_template *t = tools && lm->chat_tools ? lm->chat_tools : lm->chat;
+  if (!t) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s has no chat template: give raw text with --no-chat-template",
+                    lm->checkpoint->path);
+  }
+  cel_json *variables;
+  CEL_TRY(cel_chat_variables(messages, tools, lm->special_tokens, kwargs, add_generation_prompt, &variables, err));
+  cel_status s = cel_template_render(t, variables, NULL, out, err);
+  json_decref(variables);
+  return s;
+}
+
+cel_status cel_lm_encode(const cel_lm *lm, cel_str text, bool rendered, int32_t **ids, int64_t *n, cel_err *err) {
+  *ids = NULL;
+  if (!lm->tokenizer) return cel_fail(err, CEL_UNSUPPORTED, "%s has no tokenizer: give token ids with --ids", lm->checkpoint->path);
+  cel_encode_options how = {.add_special = !rendered, .parse_special = true};
+  return cel_encode(lm->tokenizer, text, how, ids, n, err);
+}
