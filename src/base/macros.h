@@ -7,6 +7,7 @@
 #define CEL_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 #define CEL_UNUSED __attribute__((unused))
 #define CEL_NOINLINE __attribute__((noinline))
+#define CEL_ALWAYS_INLINE inline __attribute__((always_inline))
 #define CEL_RESTRICT __restrict
 #define CEL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CEL_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -15,6 +16,7 @@
 #define CEL_PRINTF(fmt, first)
 #define CEL_UNUSED
 #define CEL_NOINLINE
+#define CEL_ALWAYS_INLINE inline
 #define CEL_RESTRICT
 #define CEL_LIKELY(x) (x)
 #define CEL_UNLIKELY(x) (x)

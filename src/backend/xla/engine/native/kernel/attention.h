@@ -1,0 +1,55 @@
+// How attention is cut into work items, the same for all bodies. Internal to kernel/.
+#ifndef CEL_XLA_NATIVE_KERNEL_ATTENTION_H
+#define CEL_XLA_NATIVE_KERNEL_ATTENTION_H
+
+#include "backend/xla/engine/native/kernel/kernel.h"
+
+enum {
+  CEL_ATTENTION_ROWS = 16,  // (token, query head) pairs that share a tile of keys
+};
+
+typedef struct cel_attention_scratch {
+  float s[CEL_ATTENTION_ROWS][CEL_ATTENTION_TILE];  // scores, then weights
+  float most[CEL_ATTENTION_ROWS], total[CEL_ATTENTION_ROWS], keep[CEL_ATTENTION_ROWS];
+} cel_attention_scratch;
+
+typedef struct cel_attention_split {
+  int64_t tokens, token_blocks;  // tokens per block; only those of one slot share a block
+  int heads, head_blocks;        // query heads per block, a divisor of the heads of one kv head
+} cel_attention_split;
+
+typedef struct cel_attention_range {
+  int64_t token_begin, token_end;
+  int head_begin, head_end;
+} cel_attention_range;
+
+// All query heads of a kv head go together when there are enough items without cutting them.
+static inline cel_attention_split cel_attention_split_of(const cel_attention *a) {
+  cel_attention_split s;
+  int group = a->n_q / a->n_kv;
+  s.heads = group <= CEL_ATTENTION_ROWS ? group : 1;
+  s.tokens = a->slot_step == 0 ? CEL_ATTENTION_ROWS / s.heads : 1;
+  s.token_blocks = (a->n + s.tokens - 1) / s.tokens;
+  if (s.token_blocks * a->n_kv < 8) s.heads = 1;
+  s.head_blocks = a->n_q / s.heads;
+  return s;
+}
+
+static inline cel_attention_range cel_attention_range_of(const cel_attention *a, const cel_attention_split *s,
+                                                         int64_t item) {
+  cel_attention_range r;
+  int64_t block = item / s->head_blocks;
+  r.head_begin = (int)(item % s->head_blocks) * s->heads;
+  r.head_end = r.head_begin + s->heads;
+  r.token_begin = block * s->tokens;
+  r.token_end = r.token_begin + s->tokens < a->n ? r.token_begin + s->tokens : a->n;
+  return r;
+}
+
+// The first key token i may see.
+static inline int64_t cel_attention_first(const cel_attention *a, int64_t i) {
+  int64_t lo = a->window > 0 ? a->positions[i] - a->window + 1 : 0;
+  return lo > 0 ? lo : 0;
+}
+
+#endif

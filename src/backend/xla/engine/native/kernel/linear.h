@@ -1,0 +1,138 @@
+// What all bodies of the linear kernels agree on: how a row of weights is cut, how activations are packed,
+// and in which order one output is summed. Internal to kernel/.
+//
+// A row of a quantized matrix is a sequence of units of U elements (U = 32; 64 for 4-bit affine). Within a
+// unit, position p stands for element (U / 16) * (p % 16) + p / 16: then 16-bit words of the file's bytes,
+// shifted and masked, are already the weights of 16 positions in order. A unit has one scale, or (Q6_K, and
+// 4-bit affine with groups of 32) one per half, a half being elements [0, U/2) or [U/2, U): positions with
+// p % 16 < 8, or the others. Formats with a bias have as many biases as scales.
+//
+// One output, CEL_LIN_PREC_I16: with q = integer weights, x = int16 activations of one scale per unit,
+//   d[l]    = sum of q[p] * x[p] over the positions with p % 16 / 2 == l          (exact, int32)
+//   acc[l]  = fma((float)d[l], s * xs, acc[l])      unit after unit               (l = 0..7)
+//   bacc[l] = fma(b, xsum, bacc[l])                 bias j goes to lane j % 8
+//   y       = reduce(acc + bacc)                    reduce: cel_lin_reduce
+// |q| <= 255 and |x| <= 32767, at most 8 products a lane: below 2^26, so int32 cannot overflow.
+// CEL_LIN_PREC_F32: acc[p % 8] = fma(w[p], x[p], acc[p % 8]) over positions in order; plain formats have
+// units of 8 in their natural order, the last one filled with zeros.
+#ifndef CEL_XLA_NATIVE_KERNEL_LINEAR_H
+#define CEL_XLA_NATIVE_KERNEL_LINEAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "backend/xla/engine/native/kernel/kernel.h"
+#include "base/half.h"
+
+enum {
+  CEL_LIN_BATCH = 8,        // units whose scales are widened together
+  CEL_LIN_UNIT_MAX = 64,
+  CEL_LIN_PANEL_I16 = 8,    // rows unpacked together when there are several tokens
+  CEL_LIN_PANEL_F32 = 4,
+};
+
+static inline bool cel_lin_plain(cel_linear_format f) { return f <= CEL_LIN_BF16; }
+static inline bool cel_lin_i16(const cel_linear *w) {
+  return !cel_lin_plain(w->format) && w->precision == CEL_LIN_PREC_I16;
+}
+static inline int cel_lin_unit(const cel_linear *w) {
+  if (cel_lin_plain(w->format)) return 8;
+  return w->format == CEL_LIN_AFFINE && w->bits == 4 ? 64 : 32;
+}
+// Scales per unit: 1 or 2.
+static inline int cel_lin_halves(const cel_linear *w) {
+  if (w->format == CEL_LIN_Q6_K) return 2;
+  return w->format == CEL_LIN_AFFINE && w->bits == 4 && w->group == 32 ? 2 : 1;
+}
+static inline bool cel_lin_biased(cel_linear_format f) {
+  return f == CEL_LIN_Q4_1 || f == CEL_LIN_Q5_1 || f == CEL_LIN_Q4_K || f == CEL_LIN_Q5_K || f == CEL_LIN_AFFINE;
+}
+// Activation sums per unit: as many as biases; one where there are none, so that packs can be shared.
+static inline int cel_lin_sums(const cel_linear *w) {
+  return w->format == CEL_LIN_AFFINE ? cel_lin_halves(w) : 1;
+}
+static inline int64_t cel_lin_units(const cel_linear *w) {
+  int u = cel_lin_unit(w);
+  return (w->cols + u - 1) / u;
+}
+static inline int64_t cel_lin_round(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+// The element at position p of a unit.
+static inline int cel_lin_element(int unit, int p) { return unit / 16 * (p % 16) + p / 16; }
+
+// A packed token row.
+//   I16: int16 q[units * U] | float scale[units up to 8s] | float sum[same * sums]
+//   F32: float x[units * U], in the order of positions
+static inline int64_t cel_lin_scales_at(const cel_linear *w) { return cel_lin_units(w) * cel_lin_unit(w) * 2; }
+static inline int64_t cel_lin_sums_at(const cel_linear *w) {
+  return cel_lin_scales_at(w) + cel_lin_round(cel_lin_units(w), CEL_LIN_BATCH) * 4;
+}
+
+// An unpacked row in scratch, in the same shape: I16: int16 q | float s[units up to 8s * halves] |
+// float b[same]; F32: float w[units * U].
+static inline int64_t cel_lin_row_scales_at(const cel_linear *w) { return cel_lin_scales_at(w); }
+static inline int64_t cel_lin_row_biases_at(const cel_linear *w) {
+  return cel_lin_scales_at(w) + cel_lin_round(cel_lin_units(w), CEL_LIN_BATCH) * 4 * cel_lin_halves(w);
+}
+static inline int64_t cel_lin_row_stride(const cel_linear *w) {
+  int64_t batches = cel_lin_round(cel_lin_units(w), CEL_LIN_BATCH);
+  if (!cel_lin_i16(w)) return cel_lin_round(cel_lin_units(w) * cel_lin_unit(w) * 4, 64);
+  return cel_lin_round(cel_lin_row_biases_at(w) + batches * 4 * cel_lin_halves(w), 64);
+}
+
+// Eight lanes to one number, in the one order all bodies use.
+static inline float cel_lin_reduce(const float a[8]) {
+  return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+}
+
+static inline uint16_t cel_lin_u16(const uint8_t *p) {
+  uint16_t v;
+  memcpy(&v, p, 2);
+  return v;
+}
+static inline float cel_lin_f16(const uint8_t *p) { return cel_f16_to_f32(cel_lin_u16(p)); }
+
+// Element i of an array of type F32, F16 or BF16.
+static inline float cel_lin_float(const uint8_t *p, int type, int64_t i) {
+  float f;
+  if (type == CEL_LIN_F16) return cel_lin_f16(p + 2 * i);
+  if (type == CEL_LIN_BF16) return cel_bf16_to_f32(cel_lin_u16(p + 2 * i));
+  memcpy(&f, p + 4 * i, 4);
+  return f;
+}
+
+// Six-bit scale and minimum j of the 12 bytes of a K block: the first four of each lie in the low six bits
+// of bytes 0..7; of the others, the low nibbles in bytes 8..11, the top two bits above those of the first.
+static inline void cel_lin_k_scale(const uint8_t *s, int j, int *scale, int *minimum) {
+  if (j < 4) {
+    *scale = s[j] & 63;
+    *minimum = s[j + 4] & 63;
+  } else {
+    *scale = (s[j + 4] & 15) | (s[j - 4] >> 6 << 4);
+    *minimum = s[j + 4] >> 4 | (s[j] >> 6 << 4);
+  }
+}
+
+// Bytes of one block and its elements, GGUF formats.
+static inline int cel_lin_block_bytes(cel_linear_format f) {
+  switch (f) {
+    case CEL_LIN_Q4_0: return 18;
+    case CEL_LIN_Q4_1: return 20;
+    case CEL_LIN_Q5_0: return 22;
+    case CEL_LIN_Q5_1: return 24;
+    case CEL_LIN_Q8_0: return 34;
+    case CEL_LIN_Q4_K: return 144;
+    case CEL_LIN_Q5_K: return 176;
+    case CEL_LIN_Q6_K: return 210;
+    default: return 0;
+  }
+}
+
+// Unit u of row `row` as integers by position, scales and biases (2 each; equal where there is only one).
+typedef struct cel_lin_unit_values {
+  int16_t q[CEL_LIN_UNIT_MAX];
+  float s[2], b[2];
+} cel_lin_unit_values;
+void cel_lin_decode(const cel_linear *w, int64_t row, int64_t u, cel_lin_unit_values *out);
+
+#endif

@@ -1,0 +1,220 @@
+// AVX2: one unit of each quantized format as 16-bit integers, and the scales of eight units. `f` is a
+// constant wherever these are called, so each call keeps one branch. Internal to kernel/.
+#ifndef CEL_XLA_NATIVE_KERNEL_X86_AVX2_LINEAR_H
+#define CEL_XLA_NATIVE_KERNEL_X86_AVX2_LINEAR_H
+
+#include <immintrin.h>
+
+#include "backend/xla/engine/native/kernel/linear.h"
+#include "backend/xla/engine/native/kernel/x86_avx2_vec.h"
+#include "base/macros.h"
+
+// The formats as kernels see them: affine splits by bits and by scales per unit.
+typedef enum lin_kind {
+  K_Q4_0, K_Q4_1, K_Q5_0, K_Q5_1, K_Q8_0, K_Q4_K, K_Q5_K, K_Q6_K,
+  K_AFFINE8, K_AFFINE4, K_AFFINE4_G32
+} lin_kind;
+
+static inline lin_kind kind_of(const cel_linear *w) {
+  if (w->format != CEL_LIN_AFFINE) return (lin_kind)((int)w->format - CEL_LIN_Q4_0);
+  if (w->bits == 8) return K_AFFINE8;
+  return w->group == 32 ? K_AFFINE4_G32 : K_AFFINE4;
+}
+static CEL_ALWAYS_INLINE int unit_of(lin_kind k) { return k >= K_AFFINE4 ? 64 : 32; }
+static CEL_ALWAYS_INLINE int halves_of(lin_kind k) { return k == K_Q6_K || k == K_AFFINE4_G32 ? 2 : 1; }
+static CEL_ALWAYS_INLINE bool biased(lin_kind k) {
+  return k == K_Q4_1 || k == K_Q5_1 || k == K_Q4_K || k == K_Q5_K || k >= K_AFFINE8;
+}
+static CEL_ALWAYS_INLINE int block_bytes_of(lin_kind k) {
+  switch (k) {
+    case K_Q4_0: return 18;
+    case K_Q4_1: return 20;
+    case K_Q5_0: return 22;
+    case K_Q5_1: return 24;
+    case K_Q8_0: return 34;
+    case K_Q4_K: return 144;
+    case K_Q5_K: return 176;
+    case K_Q6_K: return 210;
+    default: return 0;
+  }
+}
+// Bytes of one batch of 8 units.
+static CEL_ALWAYS_INLINE int batch_bytes_of(lin_kind k) {
+  if (k >= K_AFFINE8) return 256;
+  return k >= K_Q4_K ? block_bytes_of(k) : 8 * block_bytes_of(k);
+}
+
+static CEL_ALWAYS_INLINE __m256i load32(const uint8_t *p) { return _mm256_loadu_si256((const void *)p); }
+static CEL_ALWAYS_INLINE __m256i set16(int v) { return _mm256_set1_epi16((short)v); }
+static CEL_ALWAYS_INLINE __m256i and8(__m256i a, __m256i b) { return _mm256_and_si256(a, b); }
+
+// 16 bytes of nibbles: words 0..7 get the low nibbles of even bytes, words 8..15 the high ones; q[1] odd bytes.
+static CEL_ALWAYS_INLINE void nibbles16(const uint8_t *p, __m256i *q) {
+  __m256i v = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)p));
+  v = _mm256_srlv_epi32(v, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
+  q[0] = and8(v, set16(15));
+  q[1] = and8(_mm256_srli_epi16(v, 8), set16(15));
+}
+
+// The fifth bits: element e has bit e of the 32. Words 0..7 of q[0] are elements 0, 2, .. 14, words 8..15
+// elements 16, 18, ..: bit 2i of the lower or upper 16 bits. -16 where the bit is clear (offset 16), +16
+// where it is set (no offset).
+static CEL_ALWAYS_INLINE void fifth_bits(const uint8_t *p, bool offset, __m256i *q) {
+  __m256i low = set16(cel_lin_u16(p)), high = set16(cel_lin_u16(p + 2));
+  __m256i v = _mm256_blend_epi32(low, high, 0xF0);
+  __m256i even = _mm256_setr_epi16(1, 4, 16, 64, 256, 1024, 4096, 16384, 1, 4, 16, 64, 256, 1024, 4096, 16384);
+  __m256i odd = _mm256_slli_epi16(even, 1);
+  if (offset) {
+    q[0] = _mm256_add_epi16(q[0], and8(_mm256_cmpeq_epi16(and8(v, even), _mm256_setzero_si256()), set16(-16)));
+    q[1] = _mm256_add_epi16(q[1], and8(_mm256_cmpeq_epi16(and8(v, odd), _mm256_setzero_si256()), set16(-16)));
+  } else {
+    q[0] = _mm256_or_si256(q[0], and8(_mm256_cmpeq_epi16(and8(v, even), even), set16(16)));
+    q[1] = _mm256_or_si256(q[1], and8(_mm256_cmpeq_epi16(and8(v, odd), odd), set16(16)));
+  }
+}
+
+static CEL_ALWAYS_INLINE void unit_k45(const uint8_t *b, int k, bool five, __m256i *q) {
+  __m256i v = load32(b + (five ? 48 : 16) + k / 2 * 32);
+  if (k % 2) v = _mm256_srli_epi16(v, 4);
+  q[0] = and8(v, set16(15));
+  q[1] = and8(_mm256_srli_epi16(v, 8), set16(15));
+  if (!five) return;
+  __m256i h = load32(b + 16);
+  h = and8(k < 4 ? _mm256_slli_epi16(h, 4 - k) : _mm256_srli_epi16(h, k - 4), set16(0x1010));  // bit k to bit 4
+  q[0] = _mm256_or_si256(q[0], and8(h, set16(16)));
+  q[1] = _mm256_or_si256(q[1], _mm256_srli_epi16(h, 8));
+}
+
+static CEL_ALWAYS_INLINE void unit_q6k(const uint8_t *b, int unit, __m256i *q) {
+  int half = unit / 4, k = unit % 4;
+  __m256i v = load32(b + half * 64 + k % 2 * 32), h = load32(b + 128 + half * 32);
+  if (k >= 2) v = _mm256_srli_epi16(v, 4);
+  h = k < 2 ? _mm256_slli_epi16(h, 4 - 2 * k) : _mm256_srli_epi16(h, 2 * k - 4);  // pair k to bits 4, 5
+  v = _mm256_or_si256(and8(v, set16(0x0F0F)), and8(h, set16(0x3030)));
+  q[0] = _mm256_sub_epi16(and8(v, set16(0xFF)), set16(32));
+  q[1] = _mm256_sub_epi16(_mm256_srli_epi16(v, 8), set16(32));
+}
+
+// Unit k (0..7) of the batch at b; `whole` is false for the half unit that may end a row of 4-bit affine.
+static CEL_ALWAYS_INLINE void unpack_unit(lin_kind f, const uint8_t *b, int k, bool whole, __m256i *q) {
+  const uint8_t *block = b + k * block_bytes_of(f);
+  switch (f) {
+    case K_Q4_0:
+      nibbles16(block + 2, q);
+      for (int i = 0; i < 2; i++) q[i] = _mm256_sub_epi16(q[i], set16(8));
+      break;
+    case K_Q4_1: nibbles16(block + 4, q); break;
+    case K_Q5_0:
+      nibbles16(block + 6, q);
+      fifth_bits(block + 2, true, q);
+      break;
+    case K_Q5_1:
+      nibbles16(block + 8, q);
+      fifth_bits(block + 4, false, q);
+      break;
+    case K_Q8_0: {
+      __m256i v = load32(block + 2);
+      q[0] = _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
+      q[1] = _mm256_srai_epi16(v, 8);
+      break;
+    }
+    case K_Q4_K: unit_k45(b, k, false, q); break;
+    case K_Q5_K: unit_k45(b, k, true, q); break;
+    case K_Q6_K: unit_q6k(b, k, q); break;
+    case K_AFFINE8: {
+      __m256i v = load32(b + 32 * k);
+      q[0] = and8(v, set16(255));
+      q[1] = _mm256_srli_epi16(v, 8);
+      break;
+    }
+    default: {
+      const uint8_t *p = b + 32 * k;
+      __m256i v = whole ? load32(p) : _mm256_zextsi128_si256(_mm_loadu_si128((const void *)p));
+      q[0] = and8(v, set16(15));
+      q[1] = and8(_mm256_srli_epi16(v, 4), set16(15));
+      q[2] = and8(_mm256_srli_epi16(v, 8), set16(15));
+      q[3] = _mm256_srli_epi16(v, 12);
+    }
+  }
+}
+
+// ---- scales: s[8 * halves], b[8 * halves] of the batch whose first unit is u0 ---------------------------
+
+static CEL_ALWAYS_INLINE __m256 f16_strided(const uint8_t *p, int stride) {
+  __m128i v = _mm_cvtsi32_si128(cel_lin_u16(p));
+  v = _mm_insert_epi16(v, cel_lin_u16(p + stride), 1);
+  v = _mm_insert_epi16(v, cel_lin_u16(p + 2 * stride), 2);
+  v = _mm_insert_epi16(v, cel_lin_u16(p + 3 * stride), 3);
+  v = _mm_insert_epi16(v, cel_lin_u16(p + 4 * stride), 4);
+  v = _mm_insert_epi16(v, cel_lin_u16(p + 5 * stride), 5);
+  v = _mm_insert_epi16(v, cel_lin_u16(p + 6 * stride), 6);
+  v = _mm_insert_epi16(v, cel_lin_u16(p + 7 * stride), 7);
+  return _mm256_cvtph_ps(v);
+}
+
+// The twelve bytes as 8 scales (low half of the result) and 8 minimums (high half), see cel_lin_k_scale.
+static CEL_ALWAYS_INLINE __m128i k_scales(const uint8_t *p) {
+  uint32_t a, b, c;
+  memcpy(&a, p, 4);
+  memcpy(&b, p + 4, 4);
+  memcpy(&c, p + 8, 4);
+  uint32_t s1 = (c & 0x0F0F0F0Fu) | (a >> 2 & 0x30303030u), m1 = (c >> 4 & 0x0F0F0F0Fu) | (b >> 2 & 0x30303030u);
+  return _mm_setr_epi32((int)(a & 0x3F3F3F3Fu), (int)s1, (int)(b & 0x3F3F3F3Fu), (int)m1);
+}
+
+static CEL_ALWAYS_INLINE __m256 load_floats8(const uint8_t *p, int type) {
+  if (type == CEL_LIN_F16) return _mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
+  if (type == CEL_LIN_F32) return _mm256_loadu_ps((const void *)p);
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)p)), 16));
+}
+
+// Groups of affine rows: scale i of the batch belongs to group (u0 * halves + i) * span / group.
+static CEL_ALWAYS_INLINE void affine_values(const uint8_t *p, int type, int64_t first, int repeat, int n, float *out) {
+  int bytes = type == CEL_LIN_F32 ? 4 : 2;
+  if (repeat == 1 && n == 8) {
+    _mm256_storeu_ps(out, load_floats8(p + first * bytes, type));
+    return;
+  }
+  for (int i = 0; i < 8; i++) out[i] = i < n ? cel_lin_float(p, type, (first * repeat + i) / repeat) : 0;
+}
+
+// n: units of the batch that exist.
+static CEL_ALWAYS_INLINE void affine_scales(lin_kind f, const cel_linear *w, int64_t row, int64_t u0, int64_t n,
+                                            float *s, float *b) {
+  int halves = halves_of(f), span = unit_of(f) / halves, repeat = w->group / span;
+  int bytes = w->scale_type == CEL_LIN_F32 ? 4 : 2;
+  int64_t groups = w->cols / w->group, at = row * groups * bytes, left = (w->cols - u0 * unit_of(f) + span - 1) / span;
+  if (left > n * halves) left = n * halves;
+  for (int h = 0; h < halves; h++) {
+    int64_t first = (u0 * halves + 8 * h) / repeat;
+    int here = (int)CEL_MAX(0, CEL_MIN(8, left - 8 * h));
+    affine_values(w->scales + at, w->scale_type, first, repeat, here, s + 8 * h);
+    affine_values(w->biases + at, w->scale_type, first, repeat, here, b + 8 * h);
+  }
+}
+
+static CEL_ALWAYS_INLINE void batch_scales(lin_kind f, const cel_linear *w, const uint8_t *p, int64_t row, int64_t u0,
+                                           int64_t n, float *s, float *b) {
+  int stride = block_bytes_of(f);
+  if (f == K_Q4_K || f == K_Q5_K) {
+    __m128i k = k_scales(p + 4);
+    __m256 d = set8(cel_lin_f16(p)), m = set8(-cel_lin_f16(p + 2));
+    _mm256_storeu_ps(s, _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(k))));
+    _mm256_storeu_ps(b, _mm256_mul_ps(m, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(k, 8)))));
+  } else if (f == K_Q6_K) {
+    __m256 d = set8(cel_lin_f16(p + 208));
+    __m128i k = _mm_loadu_si128((const void *)(p + 192));
+    _mm256_storeu_ps(s, _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(k))));
+    _mm256_storeu_ps(s + 8, _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(k, 8)))));
+  } else if (f >= K_AFFINE8) {
+    affine_scales(f, w, row, u0, n, s, b);
+  } else if (n == 8) {
+    _mm256_storeu_ps(s, f16_strided(p, stride));
+    if (biased(f)) _mm256_storeu_ps(b, f16_strided(p + 2, stride));
+  } else {
+    for (int i = 0; i < 8; i++) s[i] = i < n ? cel_lin_f16(p + i * stride) : 0;
+    for (int i = 0; i < 8 && biased(f); i++) b[i] = i < n ? cel_lin_f16(p + i * stride + 2) : 0;
+  }
+}
+
+#endif

@@ -1,0 +1,154 @@
+// AVX2: the linear kernels in f32: plain weights, and quantized ones widened. The sums are those of linear.h.
+#include "backend/xla/engine/native/kernel/x86_avx2.h"
+#include "backend/xla/engine/native/kernel/x86_avx2_linear.h"
+
+// Eight plain weights, the last n < 8 of a row with zeros behind them.
+static CEL_ALWAYS_INLINE __m256 load_last(const uint8_t *p, int type, int64_t n) {
+  uint8_t rest[32] = {0};
+  memcpy(rest, p, (size_t)n * (type == CEL_LIN_F32 ? 4 : 2));
+  return load_floats8(rest, type);
+}
+
+// Rows straight from the file, one token.
+static CEL_ALWAYS_INLINE void gemv_plain(const cel_linear *w, int type, const float *x, float *y, int64_t row,
+                                         int n_rows) {
+  const int bytes = type == CEL_LIN_F32 ? 4 : 2;
+  const int64_t step = w->w_row_bytes, whole = w->cols / 8 * 8;
+  const uint8_t *p = w->w + row * step;
+  __m256 acc[4];
+  for (int r = 0; r < n_rows; r++) acc[r] = _mm256_setzero_ps();
+  for (int64_t i = 0; i < whole; i += 8) {
+    __m256 v = _mm256_loadu_ps(x + i);
+    for (int r = 0; r < n_rows; r++) acc[r] = _mm256_fmadd_ps(load_floats8(p + r * step + i * bytes, type), v, acc[r]);
+  }
+  if (whole < w->cols)
+    for (int r = 0; r < n_rows; r++)
+      acc[r] = _mm256_fmadd_ps(load_last(p + r * step + whole * bytes, type, w->cols - whole),
+                               _mm256_loadu_ps(x + whole), acc[r]);
+  for (int r = 0; r < n_rows; r++) y[row + r] = reduce8(acc[r]);
+}
+
+static CEL_ALWAYS_INLINE void gemv_plain_all(const cel_linear *w, int type, const float *x, float *y, int64_t begin,
+                                             int64_t end) {
+  int64_t r = begin;
+  for (; r + 4 <= end; r += 4) gemv_plain(w, type, x, y, r, 4);
+  for (; r < end; r++) gemv_plain(w, type, x, y, r, 1);
+}
+
+static CEL_ALWAYS_INLINE void widen_plain(const cel_linear *w, int type, int64_t row, float *out) {
+  const int bytes = type == CEL_LIN_F32 ? 4 : 2;
+  const uint8_t *p = w->w + row * w->w_row_bytes;
+  int64_t i = 0;
+  for (; i + 8 <= w->cols; i += 8) _mm256_storeu_ps(out + i, load_floats8(p + i * bytes, type));
+  if (i < w->cols) _mm256_storeu_ps(out + i, load_last(p + i * bytes, type, w->cols - i));
+}
+
+// A unit by position: 8 positions belong to one half each.
+static CEL_ALWAYS_INLINE void widen_unit(lin_kind f, const __m256i *q, const float *s, const float *b, float *out) {
+  for (int v = 0; v < unit_of(f) / 16; v++)
+    for (int h = 0; h < 2; h++) {
+      int at = halves_of(f) == 2 ? h : 0;
+      __m128i half = h ? _mm256_extracti128_si256(q[v], 1) : _mm256_castsi256_si128(q[v]);
+      __m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(half)), set8(s[at]));
+      if (biased(f)) x = _mm256_add_ps(x, set8(b[at]));
+      _mm256_storeu_ps(out + 16 * v + 8 * h, x);
+    }
+}
+
+static CEL_ALWAYS_INLINE void widen_quantized(lin_kind f, const cel_linear *w, int64_t row, float *out) {
+  const int64_t units = cel_lin_units(w);
+  const uint8_t *p = w->w + row * w->w_row_bytes;
+  for (int64_t u0 = 0; u0 < units; u0 += CEL_LIN_BATCH, p += batch_bytes_of(f)) {
+    int n = (int)CEL_MIN(CEL_LIN_BATCH, units - u0);
+    float s[16], b[16];
+    batch_scales(f, w, p, row, u0, n, s, b);
+    for (int k = 0; k < n; k++) {
+      __m256i q[4];
+      unpack_unit(f, p, k, f != K_AFFINE4_G32 || (u0 + k + 1) * 64 <= w->cols, q);
+      widen_unit(f, q, s + k * halves_of(f), b + k * halves_of(f), out + (u0 + k) * unit_of(f));
+    }
+  }
+}
+
+static CEL_NOINLINE void widen_row(const cel_linear *w, int64_t row, float *out) {
+  if (w->format == CEL_LIN_F32) widen_plain(w, CEL_LIN_F32, row, out);
+  else if (w->format == CEL_LIN_F16) widen_plain(w, CEL_LIN_F16, row, out);
+  else if (w->format == CEL_LIN_BF16) widen_plain(w, CEL_LIN_BF16, row, out);
+  else
+    switch (kind_of(w)) {
+#define KIND(f) case f: widen_quantized(f, w, row, out); break;
+      KIND(K_Q4_0) KIND(K_Q4_1) KIND(K_Q5_0) KIND(K_Q5_1) KIND(K_Q8_0) KIND(K_Q4_K) KIND(K_Q5_K) KIND(K_Q6_K)
+      KIND(K_AFFINE8) KIND(K_AFFINE4) KIND(K_AFFINE4_G32)
+#undef KIND
+    }
+}
+
+typedef struct tile_f32 {
+  const float *rows, *tokens;
+  int64_t row_stride, token_stride, n;  // in floats; n a multiple of 8
+  float *y;
+  int64_t y_stride;
+} tile_f32;
+
+static CEL_ALWAYS_INLINE void tile_mul(const tile_f32 *g, int n_rows, int n_tokens) {
+  __m256 acc[4][3], x[3];
+  for (int r = 0; r < n_rows; r++)
+    for (int t = 0; t < n_tokens; t++) acc[r][t] = _mm256_setzero_ps();
+  for (int64_t i = 0; i < g->n; i += 8) {
+    for (int t = 0; t < n_tokens; t++) x[t] = _mm256_loadu_ps(g->tokens + t * g->token_stride + i);
+    for (int r = 0; r < n_rows; r++) {
+      __m256 w = _mm256_loadu_ps(g->rows + r * g->row_stride + i);
+      for (int t = 0; t < n_tokens; t++) acc[r][t] = _mm256_fmadd_ps(w, x[t], acc[r][t]);
+    }
+  }
+  for (int r = 0; r < n_rows; r++)
+    for (int t = 0; t < n_tokens; t++) g->y[t * g->y_stride + r] = reduce8(acc[r][t]);
+}
+
+static CEL_ALWAYS_INLINE void tile_rows(tile_f32 g, int n_rows, int64_t n_tokens) {
+  for (; n_tokens >= 3; n_tokens -= 3) {
+    tile_mul(&g, n_rows, 3);
+    g.tokens += 3 * g.token_stride;
+    g.y += 3 * g.y_stride;
+  }
+  for (; n_tokens > 0; n_tokens--) {
+    tile_mul(&g, n_rows, 1);
+    g.tokens += g.token_stride;
+    g.y += g.y_stride;
+  }
+}
+
+static void panel_mul(tile_f32 g, int64_t n_rows, int64_t n_tokens) {
+  if (n_rows == 4) {
+    tile_rows(g, 4, n_tokens);
+    return;
+  }
+  for (; n_rows > 0; n_rows--) {
+    tile_rows(g, 1, n_tokens);
+    g.rows += g.row_stride;
+    g.y++;
+  }
+}
+
+void cel_avx2_linear_mul_f32(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens,
+                             float *y, int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch) {
+  enum { CACHE = 256 * 1024 };
+  if (n_tokens == 1 && cel_lin_plain(w->format)) {
+    const float *x = (const void *)packed;
+    if (w->format == CEL_LIN_F32) gemv_plain_all(w, CEL_LIN_F32, x, y, row_begin, row_end);
+    else if (w->format == CEL_LIN_F16) gemv_plain_all(w, CEL_LIN_F16, x, y, row_begin, row_end);
+    else gemv_plain_all(w, CEL_LIN_BF16, x, y, row_begin, row_end);
+    return;
+  }
+  const int64_t n = cel_lin_units(w) * cel_lin_unit(w), stride = cel_lin_row_stride(w) / 4;
+  const int64_t block = CEL_MAX(12, CACHE / cel_linear_pack_bytes(w) / 3 * 3);
+  float *rows = scratch;
+  for (int64_t t = 0; t < n_tokens; t += block)
+    for (int64_t r = row_begin; r < row_end; r += CEL_LIN_PANEL_F32) {
+      int64_t n_rows = CEL_MIN(CEL_LIN_PANEL_F32, row_end - r);
+      for (int64_t i = 0; i < n_rows; i++) widen_row(w, r + i, rows + i * stride);
+      tile_f32 g = {rows, (const void *)(packed + t * pack_stride), stride, pack_stride / 4, n,
+                    y + t * y_stride + r, y_stride};
+      panel_mul(g, n_rows, CEL_MIN(block, n_tokens - t));
+    }
+}

@@ -1,0 +1,161 @@
+// Rates of the linear kernels on this machine: GB/s of packed weights for one token, GFLOP/s for many.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "kernel/check.h"
+
+typedef struct job {
+  const cel_kernels *k;
+  const cel_linear *w;  // `copies` matrices, one behind the other in memory
+  int copies;
+  const uint8_t *packed;
+  int64_t stride, n;
+  float *y;
+  void *scratch;
+} job;
+
+static void once(const job *j, int i) {
+  const cel_linear *w = &j->w[i % j->copies];
+  j->k->linear_mul(w, j->packed, j->stride, j->n, j->y, w->rows, 0, w->rows, j->scratch);
+}
+
+// Seconds per call: the best of several stretches.
+static double seconds(const job *j) {
+  double best = 1e30;
+  int calls = 1, at = 0;
+  for (int round = 0; round < 5; round++) {
+    double start = cel_now_ms(), spent = 0;
+    int done = 0;
+    while (spent < 25) {
+      for (int i = 0; i < calls; i++) once(j, at++);
+      done += calls;
+      spent = cel_now_ms() - start;
+    }
+    best = CEL_MIN(best, spent / done * 1e-3);
+    calls = CEL_MAX(1, done / 8);
+  }
+  return best;
+}
+
+static int64_t matrix_bytes(const cel_linear *w) {
+  int64_t scales = w->format == CEL_LIN_AFFINE ? w->cols / w->group * (w->scale_type == CEL_LIN_F32 ? 8 : 4) : 0;
+  return w->rows * (w->w_row_bytes + scales);
+}
+
+static void *must(size_t bytes) {
+  void *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (!p) exit(2);
+  memset(p, 0, bytes);
+  return p;
+}
+
+static void bench_shape(const cel_kernels *k, int kind, cel_linear_precision precision, int64_t rows, int64_t cols,
+                        bool memory) {
+  enum { COPIES = 64 };
+  static const int tokens[] = {1, 4, 64, 512};
+  check c = {.random = 1};
+  weights m;
+  cel_linear all[COPIES];
+  if (!make_weights(&c, kind, precision, rows, cols, &m)) return;
+  int64_t bytes = matrix_bytes(&m.w);
+  int copies = memory ? (int)CEL_MIN(COPIES, 200000000 / bytes + 1) : 1;
+  all[0] = m.w;
+  uint8_t *more = must((size_t)(m.w.w_row_bytes * rows) * (size_t)copies);
+  for (int i = 0; i < copies && memory; i++) {
+    all[i] = m.w;
+    all[i].w = memcpy(more + i * m.w.w_row_bytes * rows, m.w.w, (size_t)(m.w.w_row_bytes * rows));
+  }
+  int64_t stride = cel_linear_pack_bytes(&m.w);
+  float *x = must((size_t)(512 * cols) * 4), *y = must((size_t)(512 * rows) * 4);
+  uint8_t *packed = must((size_t)(512 * stride));
+  for (int64_t i = 0; i < 512 * cols; i++) x[i] = normal(&c);
+  k->linear_pack(&m.w, x, cols, 512, packed, stride);
+  job j = {k, all, copies, packed, stride, 1, y, must((size_t)cel_linear_scratch_bytes(&m.w))};
+  printf("%-16s %-4s %5dx%-5d %s", m.name, precision == CEL_LIN_PREC_I16 ? "i16" : "f32", (int)rows, (int)cols,
+         memory ? "memory" : "cache ");
+  for (int i = 0; i < (memory ? 1 : CEL_COUNT(tokens)); i++) {
+    j.n = tokens[i];
+    double t = seconds(&j);
+    if (i == 0) printf("  1: %6.2f GB/s", (double)bytes / t * 1e-9);
+    else printf("  %d: %6.1f GFLOP/s", tokens[i], 2e-9 * (double)rows * (double)cols * tokens[i] / t);
+  }
+  printf("\n");
+  fflush(stdout);
+  free(x);
+  free(y);
+  free(packed);
+  free(more);
+  free(j.scratch);
+  release_all();
+}
+
+static void bench_pack(const cel_kernels *k) {
+  enum { N = 2048, TOKENS = 64 };
+  cel_linear w = {.format = CEL_LIN_Q4_0, .precision = CEL_LIN_PREC_I16, .rows = 1, .cols = N};
+  float *x = must(N * TOKENS * 4);
+  uint8_t *packed = must((size_t)(cel_linear_pack_bytes(&w) * TOKENS));
+  check c = {.random = 1};
+  for (int i = 0; i < N * TOKENS; i++) x[i] = normal(&c);
+  double start = cel_now_ms();
+  int rounds = 0;
+  for (; cel_now_ms() - start < 50; rounds++) k->linear_pack(&w, x, N, TOKENS, packed, cel_linear_pack_bytes(&w));
+  printf("linear_pack: %.2f ns per element\n", (cel_now_ms() - start) * 1e6 / rounds / N / TOKENS);
+  free(x);
+  free(packed);
+}
+
+static void bench_attention(const cel_kernels *k, int n, int context, int d) {
+  enum { HEADS = 9, KV = 3 };
+  int64_t cap = context + n;
+  check c = {.random = 1};
+  float *q = must((size_t)(n * HEADS * d) * 4), *out = must((size_t)(n * HEADS * d) * 4);
+  float *keys = must((size_t)(cap * KV * d) * 4), *values = must((size_t)(cap * KV * d) * 4);
+  int32_t slot = 0, *positions = must((size_t)n * 4);
+  for (int64_t i = 0; i < cap * KV * d; i++) keys[i] = values[i] = normal(&c);
+  for (int i = 0; i < n * HEADS * d; i++) q[i] = normal(&c);
+  double keys_read = 0;
+  for (int i = 0; i < n; i++) keys_read += (positions[i] = context + i) + 1;
+  cel_attention a = {.q = q, .out = out, .k = keys, .v = values, .slot_stride = cap * d * KV, .head_stride = cap * d,
+                     .slots = &slot, .positions = positions, .n = n, .n_q = HEADS, .n_kv = KV, .d = d, .scale = 0.1f};
+  void *scratch = must((size_t)cel_attention_scratch_bytes(&a));
+  double start = cel_now_ms();
+  int rounds = 0;
+  for (; cel_now_ms() - start < 200; rounds++) k->attention(&a, 0, cel_attention_items(&a), scratch);
+  double s = (cel_now_ms() - start) * 1e-3 / rounds;
+  printf("attention heads %d/%d d %d, %d tokens at %d: %.1f us, %.1f GFLOP/s\n", HEADS, KV, d, n, context, s * 1e6,
+         4 * HEADS * d * keys_read / s * 1e-9);
+  free(q);
+  free(out);
+  free(keys);
+  free(values);
+  free(positions);
+  free(scratch);
+}
+
+void bench(const cel_kernels *k, const char *filter) {
+  static const int shapes[][2] = {{576, 576}, {1536, 576}, {576, 1536}, {2048, 8192}};
+  static const char *const names[] = {"F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K",
+                                      "affine4_g32", "affine8_g32", "affine4_g64", "affine8_g64", "affine4_g128", "affine8_g128"};
+  printf("table %s\n", k->isa);
+  for (int kind = 0; kind < CEL_COUNT(names); kind++)
+    for (int precision = kind < 3 ? 0 : 1; precision >= 0; precision--)
+      for (int i = 0; i < CEL_COUNT(shapes); i++)
+        for (int memory = 0; memory < 2; memory++) {
+          if (*filter ? strcmp(filter, names[kind]) != 0 : precision == 0 && kind >= 3) continue;
+          if ((memory == 0 || !*filter) && i == 3 && !(memory && !*filter)) continue;  // the large one from memory only
+          if (memory && i < 3 && !*filter) continue;
+          if (shapes[i][1] % 256 && kind >= 8 && kind <= 10) {
+            bench_shape(k, kind, (cel_linear_precision)precision, shapes[i][0], shapes[i][1] / 256 * 256 + 256, memory);
+            continue;
+          }
+          bench_shape(k, kind, (cel_linear_precision)precision, shapes[i][0], shapes[i][1], memory);
+        }
+  if (*filter && strcmp(filter, "attention") != 0 && strcmp(filter, "pack") != 0) return;
+  bench_pack(k);
+  bench_attention(k, 1, 511, 64);
+  bench_attention(k, 1, 4095, 64);
+  bench_attention(k, 512, 0, 64);
+  bench_attention(k, 256, 1024, 128);
+}

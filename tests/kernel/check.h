@@ -1,0 +1,54 @@
+// A checker for tables of kernels: each table against the scalar one, in buffers that trap one byte past
+// either end. Failures are counted and printed with their parameters; the program's exit status is theirs.
+#ifndef CEL_TESTS_KERNEL_CHECK_H
+#define CEL_TESTS_KERNEL_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/xla/engine/native/kernel/kernel.h"
+#include "base/macros.h"
+
+typedef struct check {
+  const cel_kernels *ref, *now;  // scalar; the table under test
+  bool exact_linear;             // its linear kernels promise the bits of the scalar ones
+  uint64_t random;
+  long done, failed;
+} check;
+
+// `bytes` bytes between two pages that may not be touched; every second call the first byte lies against
+// the lower page, else the last against the upper. Filled with 0xA5. Freed by release_all.
+void *guarded(size_t bytes);
+// The same, always aligned to 64 (bytes a multiple of 64).
+float *guarded_floats(int64_t n);
+void release_all(void);
+
+uint32_t random_bits(check *c);
+float uniform(check *c);  // [-1, 1)
+float normal(check *c);   // about a normal distribution
+float awkward(check *c);  // any bit pattern
+
+// Counts; on failure prints name and parameters (printf) once per call.
+bool expect(check *c, bool ok, const char *fmt, ...) CEL_PRINTF(3, 4);
+// First index where bits differ (all NaNs count as one value), or -1.
+int64_t first_difference(const float *a, const float *b, int64_t n);
+// Distance in units of the last place; NaN against NaN is 0, against a number huge.
+double ulps(float got, double want);
+
+void check_linear(check *c);
+void check_attention(check *c);
+void check_math(check *c);
+void bench(const cel_kernels *k, const char *filter);
+
+// A matrix of random weights of one format; bytes in guarded memory.
+typedef struct weights {
+  cel_linear w;
+  char name[48];
+} weights;
+enum { WEIGHT_KINDS = 3 + 8 + 2 * 3 * 2 };
+// kind in [0, WEIGHT_KINDS): plain formats, GGUF formats, affine by bits, group and scale type.
+// Returns false when cols do not fit the format.
+bool make_weights(check *c, int kind, cel_linear_precision precision, int64_t rows, int64_t cols, weights *out);
+
+#endif
