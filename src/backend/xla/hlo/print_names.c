@@ -1,0 +1,174 @@
+// Names of values, unique within what a use can see.
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/xla/hlo/print.h"
+
+typedef struct used {
+  const char *name;
+  uint64_t hash;
+  struct used *next;    // in its bucket
+  struct used *before;  // the one inserted before it
+} used;
+
+typedef struct namer {
+  cel_print *p;
+  used **buckets;  // [cap], a power of two
+  size_t cap;
+  used *last;      // newest first: a scope is left by taking off what came in it
+  int next_value, next_arg, next_conflict;
+} namer;
+
+static uint64_t hash_of(const char *s) {
+  uint64_t h = 0xCBF29CE484222325u;
+  for (; *s; s++) h = (h ^ (unsigned char)*s) * 0x100000001B3u;
+  return h ^ h >> 32;
+}
+
+static bool taken(const namer *n, const char *name) {
+  uint64_t h = hash_of(name);
+  for (used *u = n->buckets[h & (n->cap - 1)]; u; u = u->next)
+    if (u->hash == h && strcmp(u->name, name) == 0) return true;
+  return false;
+}
+
+static void take(namer *n, const char *name) {
+  used *u = CEL_NEW(&n->p->scratch, used);
+  if (!u) {
+    n->p->failed = true;
+    return;
+  }
+  uint64_t h = hash_of(name);
+  used **bucket = &n->buckets[h & (n->cap - 1)];
+  *u = (used){name, h, *bucket, n->last};
+  *bucket = u;
+  n->last = u;
+}
+
+static void leave_scope(namer *n, used *mark) {
+  for (; n->last != mark; n->last = n->last->before) n->buckets[n->last->hash & (n->cap - 1)] = n->last->next;
+}
+
+static bool plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         c == '.' || c == '-';
+}
+
+// A name MLIR's lexer takes: other characters become '_', a leading digit gets one in front.
+static const char *clean(namer *n, const char *name) {
+  bool good = *name && !(*name >= '0' && *name <= '9');
+  for (const char *c = name; good && *c; c++) good = plain(*c);
+  if (good) return name;
+  char *copy = cel_arena_printf(&n->p->scratch, "_%s", name);
+  if (!copy) return NULL;
+  for (char *c = copy; *c; c++)
+    if (!plain(*c)) *c = '_';
+  return copy;
+}
+
+static void give(namer *n, const cel_hlo_value *v, const char *wanted) {
+  const char *base = clean(n, wanted), *name = base;
+  while (name && taken(n, name)) name = cel_arena_printf(&n->p->scratch, "%s_%d", base, n->next_conflict++);
+  if (!name) {
+    n->p->failed = true;
+    return;
+  }
+  take(n, name);
+  n->p->names[v->id].text = name;
+}
+
+static void name_arg(namer *n, const cel_hlo_value *v, const char *otherwise) {
+  if (v->name || otherwise) {
+    give(n, v, v->name ? v->name : otherwise);
+    return;
+  }
+  char text[24];
+  do snprintf(text, sizeof text, "arg%d", n->next_arg++);
+  while (taken(n, text));
+  char *copy = cel_arena_dup(&n->p->scratch, text, strlen(text));
+  if (copy) give(n, v, copy);
+  else n->p->failed = true;
+}
+
+static void name_results(namer *n, const cel_hlo_op *op) {
+  if (op->n_results == 0) return;
+  const cel_hlo_value *v = &op->results[0];
+  if (v->name) {
+    give(n, v, v->name);
+  } else if (op->opcode == CEL_HLO_CONSTANT && v->type->kind == CEL_HLO_KIND_TENSOR) {
+    char class = cel_etype_class(v->type->etype);
+    give(n, v, class == 'F' || class == 'C' ? "cst" : "c");
+  } else {
+    n->p->names[v->id].number = n->next_value++;
+  }
+}
+
+static void name_block(namer *n, const cel_hlo_block *b);
+
+// The regions of a while carry one list of names: the body's arguments are called as the condition's.
+static void name_body_args(namer *n, const cel_hlo_op *op, const cel_hlo_block *b) {
+  const cel_hlo_block *cond = op->regions[0];
+  for (int i = 0; i < b->n_args; i++) {
+    const char *name = i < cond->n_args ? n->p->names[cond->args[i]->id].text : NULL;
+    if (name && !taken(n, name)) {
+      take(n, name);
+      n->p->names[b->args[i]->id].text = name;
+    } else {
+      name_arg(n, b->args[i], "iterArg");
+    }
+  }
+}
+
+static void name_region(namer *n, const cel_hlo_op *op, int i) {
+  const cel_hlo_block *b = op->regions[i];
+  if (!b) return;
+  namer outer = *n;
+  if (op->opcode == CEL_HLO_WHILE && i == 1 && op->regions[0]) {
+    name_body_args(n, op, b);
+  } else {
+    for (int k = 0; k < b->n_args; k++)
+      name_arg(n, b->args[k], op->opcode == CEL_HLO_WHILE ? "iterArg" : NULL);
+  }
+  name_block(n, b);
+  leave_scope(n, outer.last);
+  n->next_value = outer.next_value;
+  n->next_arg = outer.next_arg;
+  n->next_conflict = outer.next_conflict;
+}
+
+static void name_block(namer *n, const cel_hlo_block *b) {
+  for (const cel_hlo_op *op = b->first; op; op = op->next) name_results(n, op);
+  for (const cel_hlo_op *op = b->first; op; op = op->next)
+    for (int i = 0; i < op->n_regions; i++) name_region(n, op, i);
+}
+
+bool cel_print_name_values(cel_print *p, const cel_hlo_func *f) {
+  namer n = {.p = p, .cap = 16};
+  while (n.cap < (size_t)f->n_values) n.cap *= 2;
+  p->n_names = f->n_values;
+  p->names = CEL_NEW_ARRAY(&p->scratch, cel_print_name, f->n_values);
+  n.buckets = CEL_NEW_ARRAY(&p->scratch, used *, n.cap);
+  if (!p->names || !n.buckets) return false;
+  if (f->body) {
+    for (int i = 0; i < f->body->n_args; i++) name_arg(&n, f->body->args[i], NULL);
+    name_block(&n, f->body);
+  }
+  return !p->failed;
+}
+
+void cel_print_value_name(cel_print *p, const cel_hlo_value *v) {
+  cel_print_name *name = &p->names[v->id];
+  cel_buf_addc(p->out, '%');
+  if (name->text) cel_buf_addz(p->out, name->text);
+  else cel_print_int(p->out, name->number);
+}
+
+void cel_print_value(cel_print *p, const cel_hlo_value *v) {
+  if (!v->def || v->def->n_results == 1) {
+    cel_print_value_name(p, v);
+    return;
+  }
+  cel_print_value_name(p, &v->def->results[0]);
+  cel_buf_addc(p->out, '#');
+  cel_print_int(p->out, v->index);
+}
