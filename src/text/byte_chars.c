@@ -1,0 +1,30 @@
+// GPT-2's table: printable Latin-1 bytes stand for themselves, the 68 others for U+0100 and up, in order.
+#include "text/steps.h"
+#include "text/unicode.h"
+
+void cel_byte_chars_init(cel_byte_chars *t) {
+  uint32_t spare = 0x100;
+  memset(t->byte_of, 0xFF, sizeof t->byte_of);
+  for (uint32_t b = 0; b < 256; b++) {
+    bool printable = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+    uint32_t cp = printable ? b : spare++;
+    char text[4];
+    t->bytes[b] = (unsigned char)cel_utf8_put(text, cp);
+    memcpy(t->text[b], text, 2);
+    t->byte_of[cp] = (int16_t)b;
+  }
+}
+
+bool cel_byte_chars_decode(const cel_byte_chars *t, cel_str token, cel_buf *out) {
+  size_t before = out->n;
+  for (size_t i = 0; i < token.n;) {
+    uint32_t cp = cel_utf8_next(token.p, token.n, &i);
+    int byte = cp < (uint32_t)CEL_COUNT(t->byte_of) ? t->byte_of[cp] : -1;
+    if (byte < 0) {
+      out->n = before;
+      return false;
+    }
+    cel_buf_addc(out, (char)byte);
+  }
+  return true;
+}

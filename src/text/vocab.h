@@ -1,0 +1,40 @@
+// From a token's text to its id: a hash table that is sized once. The hash is a polynomial over the bytes,
+// so the hash of a join follows from the hashes of its parts (merging by score needs that).
+// Threads: read-only once filled.
+#ifndef CEL_TEXT_VOCAB_H
+#define CEL_TEXT_VOCAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/str.h"
+
+typedef struct cel_vocab_entry {
+  uint64_t hash;
+  cel_str text;
+  int32_t id;
+} cel_vocab_entry;
+
+typedef struct cel_vocab {
+  cel_vocab_entry *entries;  // [cap], n used
+  uint32_t *slots;           // [mask + 1] entry number + 1, 0 = free
+  uint32_t mask;
+  int32_t n, cap;
+  size_t longest;  // bytes of the longest text
+} cel_vocab;
+
+enum { CEL_VOCAB_MOST = 1 << 27 };  // entries
+
+// Room for `cap` entries, taken from the arena. False when memory is out or cap is over CEL_VOCAB_MOST.
+CEL_MUST_CHECK bool cel_vocab_init(cel_vocab *v, cel_arena *arena, int64_t cap);
+// `text` is borrowed. A text that is there already keeps its id and false comes back; false as well when full.
+bool cel_vocab_put(cel_vocab *v, cel_str text, int32_t id);
+int32_t cel_vocab_get(const cel_vocab *v, cel_str text);  // -1 when absent
+
+// hash("") = 0; hash(s + byte) = hash(s) * CEL_VOCAB_BASE + byte + 1.
+#define CEL_VOCAB_BASE UINT64_C(0x9E3779B97F4A7C55)
+uint64_t cel_vocab_hash(cel_str text);
+int32_t cel_vocab_get_hashed(const cel_vocab *v, uint64_t hash, cel_str text);
+
+#endif
