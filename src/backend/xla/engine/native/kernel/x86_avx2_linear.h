@@ -168,14 +168,32 @@ static CEL_ALWAYS_INLINE __m256 load_floats8(const uint8_t *p, int type) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)p)), 16));
 }
 
-// Groups of affine rows: scale i of the batch belongs to group (u0 * halves + i) * span / group.
-static CEL_ALWAYS_INLINE void affine_values(const uint8_t *p, int type, int64_t first, int repeat, int n, float *out) {
-  int bytes = type == CEL_LIN_F32 ? 4 : 2;
-  if (repeat == 1 && n == 8) {
-    _mm256_storeu_ps(out, load_floats8(p + first * bytes, type));
-    return;
+// The first n of 8 numbers of 16 or 32 bits, `stride` bytes apart, in a vector of their own; zeros behind.
+static CEL_ALWAYS_INLINE __m256 load_some(const uint8_t *p, int stride, int type, int n) {
+  uint32_t wide[8] = {0};
+  uint16_t narrow[8] = {0};
+  if (type == CEL_LIN_F32) {
+    for (int i = 0; i < n; i++) memcpy(&wide[i], p + i * stride, 4);
+    return load_floats8((const uint8_t *)wide, type);
   }
-  for (int i = 0; i < 8; i++) out[i] = i < n ? cel_lin_float(p, type, (first * repeat + i) / repeat) : 0;
+  for (int i = 0; i < n; i++) narrow[i] = cel_lin_u16(p + i * stride);
+  return load_floats8((const uint8_t *)narrow, type);
+}
+
+// Each of the first 8 / repeat lanes `repeat` times.
+static CEL_ALWAYS_INLINE __m256 repeat_lanes(__m256 v, int repeat) {
+  if (repeat == 2) return _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+  if (repeat == 4) return _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
+  return v;
+}
+
+// Scales of n of 8 spans, `repeat` spans to a group, from group `first` on.
+static CEL_ALWAYS_INLINE __m256 affine_values(const uint8_t *p, int type, int64_t first, int repeat, int n) {
+  int bytes = type == CEL_LIN_F32 ? 4 : 2, groups = (n + repeat - 1) / repeat;
+  p += first * bytes;
+  __m256 v = n == 8 && repeat == 1 ? load_floats8(p, type) : load_some(p, bytes, type, groups);
+  v = repeat_lanes(v, repeat);
+  return n == 8 ? v : _mm256_and_ps(v, _mm256_castsi256_ps(first_lanes(n)));
 }
 
 // n: units of the batch that exist.
@@ -188,8 +206,8 @@ static CEL_ALWAYS_INLINE void affine_scales(lin_kind f, const cel_linear *w, int
   for (int h = 0; h < halves; h++) {
     int64_t first = (u0 * halves + 8 * h) / repeat;
     int here = (int)CEL_MAX(0, CEL_MIN(8, left - 8 * h));
-    affine_values(w->scales + at, w->scale_type, first, repeat, here, s + 8 * h);
-    affine_values(w->biases + at, w->scale_type, first, repeat, here, b + 8 * h);
+    _mm256_storeu_ps(s + 8 * h, affine_values(w->scales + at, w->scale_type, first, repeat, here));
+    _mm256_storeu_ps(b + 8 * h, affine_values(w->biases + at, w->scale_type, first, repeat, here));
   }
 }
 
@@ -212,8 +230,8 @@ static CEL_ALWAYS_INLINE void batch_scales(lin_kind f, const cel_linear *w, cons
     _mm256_storeu_ps(s, f16_strided(p, stride));
     if (biased(f)) _mm256_storeu_ps(b, f16_strided(p + 2, stride));
   } else {
-    for (int i = 0; i < 8; i++) s[i] = i < n ? cel_lin_f16(p + i * stride) : 0;
-    for (int i = 0; i < 8 && biased(f); i++) b[i] = i < n ? cel_lin_f16(p + i * stride + 2) : 0;
+    _mm256_storeu_ps(s, load_some(p, stride, CEL_LIN_F16, (int)n));
+    if (biased(f)) _mm256_storeu_ps(b, load_some(p + 2, stride, CEL_LIN_F16, (int)n));
   }
 }
 
