@@ -142,7 +142,7 @@ static cel_status open_any(cel_checkpoint *c, const char *path, cel_err *err) {
   return open_gguf(c, path, err);
 }
 
-static cel_status finish(cel_checkpoint *c, cel_err *err) {
+cel_status cel_checkpoint_finish(cel_checkpoint *c, cel_err *err) {
   cel_checkpoint_private *p = c->priv;
   cel_str tail = CEL_STR(".weight");
   c->tensors = p->list.items;
@@ -168,7 +168,7 @@ cel_status cel_checkpoint_open(const char *path, cel_checkpoint **out, cel_err *
   cel_arena_init(&c->priv->arena);
   c->priv->list.arena = &c->priv->arena;
   cel_status status = open_any(c, path, err);
-  if (status == CEL_OK) status = finish(c, err);
+  if (status == CEL_OK) status = cel_checkpoint_finish(c, err);
   if (status != CEL_OK) {
     cel_checkpoint_close(c);
     return status;

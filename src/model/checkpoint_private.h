@@ -33,6 +33,9 @@ const char *cel_checkpoint_path(cel_checkpoint *c, const char *name);
 CEL_MUST_CHECK cel_status cel_checkpoint_text(cel_checkpoint *c, cel_str text, const char *name, const char **out,
                                               cel_err *err);
 
+// Publishes the sorted list as c->tensors and interns the module names. The last step of opening.
+CEL_MUST_CHECK cel_status cel_checkpoint_finish(cel_checkpoint *c, cel_err *err);
+
 // shards.c: maps the folder's safetensors files and lists their tensors, sorted.
 CEL_MUST_CHECK cel_status cel_checkpoint_open_shards(cel_checkpoint *c, cel_err *err);
 // chat_template.c: the folder's chat templates, from wherever they are kept.

@@ -56,7 +56,7 @@ static cel_status read_u64(cursor *c, const char *field, uint64_t *out) {
 static cel_status read_string(cursor *c, const char *field, cel_str *out) {
   uint64_t n;
   CEL_TRY(read_u64(c, field, &n));
-  if (n > (uint64_t)left(c)) return fail(c, field, n, "is longer than the rest of the file (a string's length)");
+  if (n > (uint64_t)left(c)) return fail(c, field, n, "is more than the rest of the file");
   *out = (cel_str){(const char *)c->data + c->at, (size_t)n};
   c->at += (int64_t)n;
   return CEL_OK;
@@ -92,7 +92,7 @@ static cel_status skip_items(cursor *c, cel_gguf_type type, uint64_t n, int dept
   for (uint64_t i = 0; i < n; i++) {
     if (type == CEL_GGUF_STRING) {
       cel_str s;
-      CEL_TRY(read_string(c, "string", &s));
+      CEL_TRY(read_string(c, "string length", &s));
       continue;
     }
     cel_gguf_type inner;
@@ -107,7 +107,7 @@ static cel_status skip_items(cursor *c, cel_gguf_type type, uint64_t n, int dept
 
 static cel_status read_value(cursor *c, cel_gguf_value *v) {
   *v = (cel_gguf_value){.count = 1};
-  CEL_TRY(read_string(c, "key", &v->key));
+  CEL_TRY(read_string(c, "key length", &v->key));
   if (v->key.n == 0 || v->key.n > 65535) return fail(c, "key length", v->key.n, "is not 1 to 65535");
   snprintf(c->where, sizeof c->where, "metadata \"%s\"", cel_show(v->key).text);
   CEL_TRY(read_type(c, "value type", &v->type));
@@ -218,7 +218,7 @@ static cel_status read_tensor(cursor *c, int64_t alignment, cel_gguf_tensor *t) 
   int64_t elements = 0;
   uint64_t offset;
   *t = (cel_gguf_tensor){0};
-  CEL_TRY(read_string(c, "name", &t->name));
+  CEL_TRY(read_string(c, "name length", &t->name));
   if (t->name.n == 0 || memchr(t->name.p, 0, t->name.n)) return fail(c, "name length", t->name.n, "(empty, or with NUL)");
   snprintf(c->where, sizeof c->where, "tensor \"%s\"", cel_show(t->name).text);
   CEL_TRY(read_dims(c, t, &elements));

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Write the seed corpora of the model-file fuzzers: tests/fuzz/corpus/{gguf,safetensors}/.
+
+    make_model_seeds.py [CORPUSDIR]
+
+Tiny files of every family, quantization and metadata kind that the readers know. Needs: numpy, gguf,
+safetensors.
+"""
+import os, struct, sys
+import numpy as np
+import gguf
+from safetensors.numpy import save
+
+corpus = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "fuzz", "corpus")
+
+
+def model(name, arch, extra=lambda w: None, tokenizer=None, quant=None):
+    w = gguf.GGUFWriter(os.path.join(corpus, "gguf", name), arch)
+    w.add_block_count(1); w.add_context_length(64); w.add_embedding_length(32); w.add_feed_forward_length(32)
+    w.add_head_count(2); w.add_head_count_kv(1); w.add_layer_norm_rms_eps(1e-6); w.add_rope_freq_base(1e4)
+    extra(w)
+    if tokenizer:
+        w.add_tokenizer_model(tokenizer); w.add_tokenizer_pre("default")
+        w.add_token_list(["<unk>", "<s>", "</s>", "a", "<|im_end|>"]); w.add_token_types([2, 3, 3, 1, 3])
+        if tokenizer == "llama":
+            w.add_token_scores([0.0, -1.0, -2.0, -3.0, -4.0])
+        else:
+            w.add_token_merges(["a a"])
+        w.add_bos_token_id(1); w.add_eos_token_id(2); w.add_add_bos_token(True); w.add_add_space_prefix(False)
+        w.add_chat_template("{{ messages }}")
+    kind = quant or gguf.GGMLQuantizationType.F32
+    block, size = gguf.GGML_QUANT_SIZES[kind]
+    cols = max(32, block)
+    w.add_tensor("token_embd.weight", np.zeros((2, cols // block * size), np.uint8), raw_dtype=kind)
+    w.add_tensor("blk.0.attn_norm.weight", np.ones(32, np.float32))
+    w.add_tensor("output_norm.weight", np.ones(4, np.float16))
+    w.write_header_to_file(); w.write_kv_data_to_file(); w.write_tensors_to_file(); w.close()
+
+
+def yarn(w):
+    w.add_rope_scaling_type(gguf.RopeScalingType.YARN); w.add_rope_scaling_factor(4.0)
+    w.add_rope_scaling_orig_ctx_len(16); w.add_key_length(8); w.add_value_length(8); w.add_rope_dimension_count(4)
+
+
+def gemma(w):
+    w.add_sliding_window(16); w.add_key_length(16); w.add_value_length(16)
+    w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR); w.add_rope_scaling_factor(8.0)
+
+
+def odd(w):
+    w.add_uint8("odd.u8", 1); w.add_int8("odd.i8", -1); w.add_uint16("odd.u16", 2); w.add_int16("odd.i16", -2)
+    w.add_uint64("odd.u64", 3); w.add_int64("odd.i64", -3); w.add_float64("odd.f64", 0.5)
+    w.add_array("odd.nested", [[1, 2], [3]]); w.add_array("odd.bools", [True, False]); w.add_array("odd.floats", [1.5])
+
+
+def gguf_seeds():
+    kinds = gguf.GGMLQuantizationType
+    model("llama.gguf", "llama", odd, "gpt2")
+    model("qwen2_yarn.gguf", "qwen2", yarn, "gpt2")
+    model("gemma3.gguf", "gemma3", gemma, "llama")
+    for name in ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "BF16"):
+        model(f"{name.lower()}.gguf", "qwen3", quant=kinds[name])
+    base = (b"GGUF" + struct.pack("<IQQQ", 3, 1, 1, 17) + b"general.alignment" + struct.pack("<II", 4, 32)
+            + struct.pack("<Q", 1) + b"t" + struct.pack("<IQIQ", 1, 4, 0, 0))
+    open(os.path.join(corpus, "gguf", "smallest.gguf"), "wb").write(base.ljust(128, b"\0"))
+
+
+def safetensors_seed(name, tensors, **kw):
+    open(os.path.join(corpus, "safetensors", name), "wb").write(save(tensors, **kw))
+
+
+def safetensors_seeds():
+    f16 = np.ones((2, 2), np.float16)
+    safetensors_seed("plain.safetensors", {"model.a.weight": np.ones((2, 4), np.float32), "b": f16[0]}, metadata={"format": "pt"})
+    for module, words, groups in (("model.x", 16, 2), ("a", 32, 2), ("model.b", 8, 2)):  # 4, 8 bits; group 32
+        safetensors_seed(f"affine_{module}.safetensors", {
+            f"{module}.weight": np.zeros((2, words), np.uint32), f"{module}.scales": f16, f"{module}.biases": f16})
+    safetensors_seed("wrapped.safetensors", {"language_model.model.norm.weight": f16[0], "vision_tower.x": f16,
+                                             "model.layers.0.self_attn.rotary_emb.inv_freq": f16[0]})
+    safetensors_seed("empty.safetensors", {"none": np.ones((0, 3), np.int64)})
+
+
+for kind in ("gguf", "safetensors"):
+    os.makedirs(os.path.join(corpus, kind), exist_ok=True)
+gguf_seeds()
+safetensors_seeds()
