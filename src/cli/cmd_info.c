@@ -1,0 +1,127 @@
+// mlxcel arch, env, version: what this program is.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "cli/cli.h"
+
+static void add_string(cel_buf *b, const char *key, const char *value) {
+  cli_add_key(b, key);
+  cel_json_add_string(b, cel_str_of(value));
+}
+
+static void add_words(cel_buf *b, const char *const *words, int most, bool json) {
+  for (int i = 0; i < most && words[i]; i++) {
+    if (json) {
+      if (i) cel_buf_addc(b, ',');
+      cel_json_add_string(b, cel_str_of(words[i]));
+    } else {
+      cel_buf_printf(b, "%s%s", i ? ", " : "", words[i]);
+    }
+  }
+}
+
+static void arch_json(cel_buf *b) {
+  cel_buf_addc(b, '[');
+  for (int i = 0; cel_families[i]; i++) {
+    const cel_family *f = cel_families[i];
+    if (i) cel_buf_addc(b, ',');
+    cel_buf_addc(b, '{');
+    add_string(b, "name", f->name);
+    cli_add_key(b, "model_types");
+    cel_buf_addc(b, '[');
+    add_words(b, f->model_types, CEL_COUNT(f->model_types), true);
+    cel_buf_addc(b, ']');
+    cli_add_key(b, "gguf");
+    cel_buf_addc(b, '[');
+    add_words(b, f->gguf_archs, CEL_COUNT(f->gguf_archs), true);
+    cel_buf_addc(b, ']');
+    add_string(b, "special", f->special ? f->special : "");
+    cel_buf_addc(b, '}');
+  }
+  cel_buf_addz(b, "]\n");
+}
+
+int cmd_arch(const cli_options *o) {
+  cel_err err = {0};
+  cel_buf b = {0};
+  if (o->json) {
+    arch_json(&b);
+    return cli_print(&b, &err);
+  }
+  for (int i = 0; cel_families[i]; i++) {
+    const cel_family *f = cel_families[i];
+    cel_buf_printf(&b, "%-10s model_type ", f->name);
+    add_words(&b, f->model_types, CEL_COUNT(f->model_types), false);
+    if (f->gguf_archs[0]) cel_buf_addz(&b, "; GGUF ");
+    add_words(&b, f->gguf_archs, CEL_COUNT(f->gguf_archs), false);
+    cel_buf_printf(&b, "\n           %s\n", f->special ? f->special : "");
+  }
+  return cli_print(&b, &err);
+}
+
+static const cel_env_row general[] = {
+    {"MLXCEL_BACKEND", "the name of a built backend", "the best one that runs here", "which backend loads models"},
+    {"MLXCEL_MODELS_DIR", "a folder", "MLXCEL_CACHE_DIR/models", "the model store"},
+    {"MLXCEL_CACHE_DIR", "a folder", "~/.cache/mlxcel", "caches, history and, below it, the model store"},
+    {"MLXCEL_DEFAULT_ORG", "an owner", "mlx-community", "the owner of a model named without one"},
+    {"HF_HUB_CACHE, HF_HOME", "a folder", "~/.cache/huggingface", "the Hugging Face cache, read only"},
+    {0}};
+
+static void env_row(cel_buf *b, const cel_env_row *r, bool json) {
+  const char *value = getenv(r->name);
+  if (!json) {
+    cel_buf_printf(b, "%s%s%s\n    %s\n    accepted: %s; unset: %s\n", r->name, value ? "=" : "", value ? value : "", r->meaning,
+                   r->accepted, r->otherwise);
+    return;
+  }
+  if (b->n > 1) cel_buf_addc(b, ',');
+  cel_buf_addc(b, '{');
+  add_string(b, "name", r->name);
+  add_string(b, "accepted", r->accepted);
+  add_string(b, "default", r->otherwise);
+  add_string(b, "meaning", r->meaning);
+  cli_add_key(b, "value");
+  if (value) cel_json_add_string(b, cel_str_of(value));
+  else cel_buf_addz(b, "null");
+  cel_buf_addc(b, '}');
+}
+
+int cmd_env(const cli_options *o) {
+  cel_err err = {0};
+  cel_buf b = {0};
+  if (o->json) cel_buf_addc(&b, '[');
+  for (const cel_env_row *r = general; r->name; r++) env_row(&b, r, o->json);
+  for (int i = 0; cel_backends[i]; i++) {
+    for (const cel_env_row *r = cel_backends[i]->environment; r && r->name; r++) env_row(&b, r, o->json);
+  }
+  if (o->json) cel_buf_addz(&b, "]\n");
+  return cli_print(&b, &err);
+}
+
+int cmd_version(const cli_options *o) {
+  cel_err err = {0};
+  cel_buf b = {0};
+  char cpu[128];
+  cel_cpu_describe(cel_cpu_detect(), cpu, sizeof cpu);
+  if (o->json) {
+    cel_buf_addc(&b, '{');
+    add_string(&b, "version", CEL_VERSION);
+    cli_add_key(&b, "backends");
+    cel_buf_addc(&b, '[');
+    for (int i = 0; cel_backends[i]; i++) {
+      if (i) cel_buf_addc(&b, ',');
+      cel_json_add_string(&b, cel_str_of(cel_backends[i]->name));
+    }
+    cel_buf_addc(&b, ']');
+    add_string(&b, "cpu", cpu);
+    cli_add_key(&b, "cores");
+    cel_buf_printf(&b, "%d}\n", cel_cpu_cores());
+    return cli_print(&b, &err);
+  }
+  cel_buf_printf(&b, "mlxcel %s\n", CEL_VERSION);
+  for (int i = 0; cel_backends[i]; i++) cel_buf_printf(&b, "backend %s: %s\n", cel_backends[i]->name, cel_backends[i]->summary);
+  if (!cel_backends[0]) cel_buf_addz(&b, "no backend is built in\n");
+  cel_buf_printf(&b, "cpu: %s, %d cores\n", cpu, cel_cpu_cores());
+  return cli_print(&b, &err);
+}

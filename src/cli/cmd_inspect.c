@@ -1,0 +1,156 @@
+// mlxcel inspect: what a model file is, and what running it takes.
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+typedef struct tally {
+  const char *format;
+  int64_t tensors, bytes, values;
+} tally;
+
+// Logical values of a tensor: words of MLX affine weights hold several.
+static int64_t values_of(const cel_lm *lm, const cel_tensor *t) {
+  int64_t n = 1;
+  for (int i = 0; i < t->rank; i++) n *= t->dims[i];
+  cel_str name = cel_str_of(t->name);
+  if (t->dtype != CEL_DT_U32 || !cel_str_ends(name, CEL_STR(".weight"))) return n;
+  char module[256];
+  snprintf(module, sizeof module, "%.*s", (int)(name.n - 7), t->name);
+  cel_weight w;
+  cel_err ignored;
+  return cel_checkpoint_weight(lm->checkpoint, module, &w, &ignored) == CEL_OK ? w.rows * w.cols : n;
+}
+
+static bool is_auxiliary(const cel_tensor *t) {
+  cel_str name = cel_str_of(t->name);
+  return cel_str_ends(name, CEL_STR(".scales")) || cel_str_ends(name, CEL_STR(".biases"));
+}
+
+static int tally_formats(const cel_lm *lm, tally *out, int most, int64_t *parameters) {
+  int n = 0;
+  *parameters = 0;
+  for (int64_t i = 0; i < lm->checkpoint->n_tensors; i++) {
+    const cel_tensor *t = &lm->checkpoint->tensors[i];
+    const char *format = cel_dtype_of(t->dtype)->name;
+    int64_t values = is_auxiliary(t) ? 0 : values_of(lm, t);
+    *parameters += values;
+    int k = 0;
+    while (k < n && strcmp(out[k].format, format) != 0) k++;
+    if (k == n && n < most) out[n++] = (tally){.format = format};
+    if (k == n) continue;
+    out[k].tensors++;
+    out[k].bytes += t->bytes;
+    out[k].values += values;
+  }
+  return n;
+}
+
+static int64_t kv_bytes(const cel_arch *a, int64_t context) {
+  return 2 * (int64_t)sizeof(float) * a->n_layers * a->n_kv * a->head_dim * context;
+}
+
+static void text_report(const cel_lm *lm, const tally *t, int n, int64_t parameters, int64_t context, cel_buf *b) {
+  const cel_arch *a = &lm->arch;
+  cel_buf_printf(b, "%s\n", lm->checkpoint->path);
+  cel_buf_printf(b, "family        %s (model_type %s), %s\n", a->family->name, a->model_type,
+                 lm->checkpoint->format == CEL_FORMAT_GGUF ? "GGUF" : "safetensors");
+  cel_buf_printf(b, "shape         %d layers, width %lld, mlp %lld, %d query and %d key-value heads of %d\n", a->n_layers,
+                 (long long)a->hidden, (long long)a->inter, a->n_q, a->n_kv, a->head_dim);
+  cel_buf_printf(b, "vocabulary    %lld, context %lld%s\n", (long long)a->vocab, (long long)a->max_position,
+                 a->window ? ", sliding window" : "");
+  cel_buf_printf(b, "parameters    %.1f million in %lld tensors, %.1f MiB on disk (%.2f bits each)\n", (double)parameters / 1e6,
+                 (long long)lm->checkpoint->n_tensors, (double)lm->checkpoint->file_bytes / 1048576.0,
+                 parameters ? 8.0 * (double)lm->checkpoint->file_bytes / (double)parameters : 0.0);
+  for (int i = 0; i < n; i++) {
+    cel_buf_printf(b, "  %-11s %lld tensors, %.1f MiB\n", t[i].format, (long long)t[i].tensors, (double)t[i].bytes / 1048576.0);
+  }
+  cel_buf_printf(b, "memory        %.1f MiB of weights + %.1f MiB of KV cache at %lld tokens\n",
+                 (double)lm->checkpoint->file_bytes / 1048576.0, (double)kv_bytes(a, context) / 1048576.0, (long long)context);
+  cel_buf_printf(b, "tokenizer     %s; chat template: %s\n", lm->tokenizer ? "yes" : "no", lm->chat ? "yes" : "no");
+  cel_buf_addz(b, "end tokens    ");
+  cli_add_ids(b, lm->end_ids, lm->n_end_ids);
+  cel_buf_printf(b, ", begin token %d\n", lm->tokenizer ? cel_tokenizer_bos(lm->tokenizer) : a->bos);
+}
+
+static void add_int(cel_buf *b, const char *key, int64_t v) {
+  cli_add_key(b, key);
+  cel_buf_printf(b, "%lld", (long long)v);
+}
+static void add_string(cel_buf *b, const char *key, const char *v) {
+  cli_add_key(b, key);
+  cel_json_add_string(b, cel_str_of(v));
+}
+
+static void tensor_list(const cel_lm *lm, cel_buf *b) {
+  cli_add_key(b, "tensors");
+  cel_buf_addc(b, '[');
+  for (int64_t i = 0; i < lm->checkpoint->n_tensors; i++) {
+    const cel_tensor *t = &lm->checkpoint->tensors[i];
+    if (i) cel_buf_addc(b, ',');
+    cel_buf_addc(b, '{');
+    add_string(b, "name", t->name);
+    add_string(b, "dtype", cel_dtype_of(t->dtype)->name);
+    cli_add_key(b, "shape");
+    cel_buf_addc(b, '[');
+    for (int d = 0; d < t->rank; d++) cel_buf_printf(b, "%s%lld", d ? "," : "", (long long)t->dims[d]);
+    cel_buf_addz(b, "]");
+    add_int(b, "bytes", t->bytes);
+    cel_buf_addc(b, '}');
+  }
+  cel_buf_addc(b, ']');
+}
+
+static void json_report(const cel_lm *lm, const tally *t, int n, int64_t parameters, int64_t context, cel_buf *b) {
+  const cel_arch *a = &lm->arch;
+  cel_buf_addc(b, '{');
+  add_string(b, "path", lm->checkpoint->path);
+  add_string(b, "container", lm->checkpoint->format == CEL_FORMAT_GGUF ? "gguf" : "safetensors");
+  add_string(b, "family", a->family->name);
+  add_string(b, "model_type", a->model_type);
+  add_int(b, "layers", a->n_layers);
+  add_int(b, "hidden", a->hidden);
+  add_int(b, "intermediate", a->inter);
+  add_int(b, "heads", a->n_q);
+  add_int(b, "kv_heads", a->n_kv);
+  add_int(b, "head_dim", a->head_dim);
+  add_int(b, "vocab", a->vocab);
+  add_int(b, "context", a->max_position);
+  add_int(b, "parameters", parameters);
+  add_int(b, "weights_bytes", lm->checkpoint->file_bytes);
+  add_int(b, "kv_context", context);
+  add_int(b, "kv_bytes_total", kv_bytes(a, context));
+  add_int(b, "total_bytes", lm->checkpoint->file_bytes + kv_bytes(a, context));
+  cli_add_key(b, "formats");
+  cel_buf_addc(b, '{');
+  for (int i = 0; i < n; i++) {
+    cli_add_key(b, t[i].format);
+    cel_buf_printf(b, "{\"tensors\":%lld,\"bytes\":%lld}", (long long)t[i].tensors, (long long)t[i].bytes);
+  }
+  cel_buf_addc(b, '}');
+  cli_add_key(b, "tokenizer");
+  cel_buf_addz(b, lm->tokenizer ? "true" : "false");
+  cli_add_key(b, "chat_template");
+  if (lm->checkpoint->chat_template) cel_json_add_string(b, cel_str_of(lm->checkpoint->chat_template));
+  else cel_buf_addz(b, "null");
+  cli_add_key(b, "end_ids");
+  cli_add_ids(b, lm->end_ids, lm->n_end_ids);
+  add_int(b, "bos", lm->tokenizer ? cel_tokenizer_bos(lm->tokenizer) : a->bos);
+  tensor_list(lm, b);
+  cel_buf_addz(b, "}\n");
+}
+
+int cmd_inspect(const cli_options *o) {
+  cel_err err = {0};
+  cel_lm *lm;
+  if (!o->model && !o->n_operands) return cli_usage("give the model: mlxcel inspect MODEL");
+  if (o->context < 0) return cli_usage("-c takes a number of tokens");
+  if (cli_open(o, false, false, 1, 0, &lm, &err) != CEL_OK) return cli_fail(&err);
+  tally t[CEL_DTYPE_COUNT];
+  int64_t parameters, context = o->context ? o->context : CEL_MIN(lm->arch.max_position, 8192);
+  int n = tally_formats(lm, t, CEL_COUNT(t), &parameters);
+  cel_buf b = {0};
+  (o->json ? json_report : text_report)(lm, t, n, parameters, context, &b);
+  cel_lm_close(lm);
+  return cli_print(&b, &err);
+}

@@ -1,0 +1,232 @@
+// mlxcel run: a chat on the terminal. Ctrl-C stops the answer, not the program; Ctrl-D leaves.
+#define _DEFAULT_SOURCE
+#define _DARWIN_C_SOURCE
+#include <errno.h>
+#include <histedit.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/prompt.h"
+
+typedef struct repl {
+  const cli_options *o;
+  const cel_lm *lm;
+  cel_request request;
+  cel_generation generation;
+  cel_json *messages;
+  EditLine *edit;  // NULL when standard input is no terminal
+  History *history;
+  cel_buf line;
+  bool more;       // inside """
+} repl;
+
+static const char help[] =
+    "\"\"\"          begins and ends a message of several lines\n"
+    "/clear       forgets the conversation\n"
+    "/bye         leaves (Ctrl-D too)\n"
+    "Ctrl-C       stops the answer\n";
+
+static bool print_piece(void *context, cel_str piece) {
+  (void)context;
+  fwrite(piece.p, 1, piece.n, stdout);
+  fflush(stdout);
+  return true;
+}
+
+static char *prompt_text(EditLine *e) {
+  static char first[] = ">>> ", next[] = "... ";
+  void *r = NULL;
+  el_get(e, EL_CLIENTDATA, &r);
+  return r && ((repl *)r)->more ? next : first;
+}
+
+static cel_status reset(repl *r, cel_err *err) {
+  json_decref(r->messages);
+  r->messages = json_array();
+  if (!r->messages) return cel_fail_oom(err, "the conversation");
+  if (!r->o->system) return CEL_OK;
+  json_t *m = json_pack("{s:s,s:s}", "role", "system", "content", r->o->system);
+  return m && json_array_append_new(r->messages, m) == 0 ? CEL_OK : cel_fail(err, CEL_INVALID, "--system is not valid UTF-8");
+}
+
+// One line without its newline in r->line. False at the end of input.
+static bool read_line(repl *r) {
+  cel_buf_clear(&r->line);
+  if (r->edit) {
+    int n = 0;
+    const char *text = el_gets(r->edit, &n);
+    while (!text && cli_interrupted) {  // Ctrl-C at the prompt: a fresh line
+      cli_interrupted = 0;
+      fputc('\n', stdout);
+      el_reset(r->edit);
+      text = el_gets(r->edit, &n);
+    }
+    cli_interrupted = 0;
+    if (!text || n <= 0) return false;
+    cel_buf_add(&r->line, text, (size_t)n);
+  } else {
+    int c;
+    while ((c = getc(stdin)) != EOF && c != '\n') cel_buf_addc(&r->line, (char)c);
+    if (c == EOF && r->line.n == 0) return false;
+    cel_buf_addc(&r->line, '\n');
+  }
+  while (r->line.n && (r->line.p[r->line.n - 1] == '\n' || r->line.p[r->line.n - 1] == '\r')) r->line.p[--r->line.n] = 0;
+  return !r->line.failed;
+}
+
+// A whole message: one line, or what stands between """ and """.
+static bool read_message(repl *r, cel_buf *out) {
+  cel_buf_clear(out);
+  r->more = false;
+  if (!read_line(r)) return false;
+  if (!cel_str_starts(cel_buf_str(&r->line), CEL_STR("\"\"\""))) {
+    cel_buf_adds(out, cel_buf_str(&r->line));
+    return true;
+  }
+  cel_buf_add(out, r->line.p + 3, r->line.n - 3);
+  r->more = true;
+  while (!cel_str_ends(cel_buf_str(out), CEL_STR("\"\"\"")) && read_line(r)) {
+    if (out->n) cel_buf_addc(out, '\n');
+    cel_buf_adds(out, cel_buf_str(&r->line));
+  }
+  r->more = false;
+  if (cel_str_ends(cel_buf_str(out), CEL_STR("\"\"\""))) out->p[out->n -= 3] = 0;
+  return true;
+}
+
+static cel_status say(repl *r, cel_str text, cel_err *err) {
+  json_t *m = json_pack("{s:s,s:s%}", "role", "user", "content", text.p, text.n);
+  if (!m || json_array_append_new(r->messages, m) != 0) return cel_fail(err, CEL_INVALID, "the message is not valid UTF-8");
+  cli_prompt p = {0};
+  cel_reply reply = {0};
+  cel_status s = cli_prompt_chat(r->o, r->lm, r->messages, &p, err);
+  r->request.ids = p.ids;
+  r->request.n = p.n;
+  cli_interrupted = 0;
+  if (s == CEL_OK) s = cel_generate(r->lm, &r->generation, &r->request, &cli_interrupted, &reply, err);
+  free(p.ids);
+  if (s != CEL_OK) {  // the turn never happened
+    json_array_remove(r->messages, json_array_size(r->messages) - 1);
+    return s;
+  }
+  fputs(cli_interrupted ? " [stopped]\n" : "\n", stdout);
+  fflush(stdout);
+  if (r->o->verbose) cli_print_speed(r->lm, &reply);
+  m = json_pack("{s:s,s:s%}", "role", "assistant", "content", reply.text.p ? reply.text.p : "", reply.text.n);
+  if (m) json_array_append_new(r->messages, m);
+  cel_reply_deinit(&reply);
+  cli_interrupted = 0;
+  return CEL_OK;
+}
+
+// True when the line was a command (and *leave, when it ends the chat).
+static bool command(repl *r, cel_str line, bool *leave) {
+  cel_err err = {0};
+  *leave = cel_str_is(line, "/bye") || cel_str_is(line, "/exit") || cel_str_is(line, "/quit");
+  if (*leave || line.n == 0) return true;
+  if (cel_str_is(line, "/?") || cel_str_is(line, "/help")) {
+    fputs(help, stdout);
+  } else if (cel_str_is(line, "/clear")) {
+    if (reset(r, &err) != CEL_OK) cli_fail(&err);
+  } else if (line.p[0] == '/') {
+    printf("there is no command %.*s; /? lists them\n", CEL_STR_ARG(line));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+static int chat(repl *r) {
+  cel_buf message = {0};
+  bool leave = false;
+  while (!leave && read_message(r, &message)) {
+    cel_str text = cel_buf_str(&message);
+    if (command(r, text, &leave)) continue;
+    HistEvent event;
+    if (r->history) history(r->history, &event, H_ENTER, message.p);
+    cel_err err = {0};
+    if (say(r, text, &err) != CEL_OK) cli_fail(&err);
+  }
+  cel_buf_deinit(&message);
+  return EXIT_OK;
+}
+
+static void history_file(cel_buf *out) {
+  const char *cache = getenv("MLXCEL_CACHE_DIR"), *home = getenv("HOME");
+  if (cache && *cache) cel_buf_printf(out, "%s/history", cache);
+  else if (home && *home) cel_buf_printf(out, "%s/.cache/mlxcel/history", home);
+}
+
+static void open_editor(repl *r) {
+  if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) return;
+  r->edit = el_init("mlxcel", stdin, stdout, stderr);
+  r->history = history_init();
+  if (!r->edit || !r->history) return;
+  HistEvent event;
+  history(r->history, &event, H_SETSIZE, 1000);
+  el_set(r->edit, EL_CLIENTDATA, r);
+  el_set(r->edit, EL_PROMPT, prompt_text);
+  el_set(r->edit, EL_EDITOR, "emacs");
+  el_set(r->edit, EL_SIGNAL, 0);
+  el_set(r->edit, EL_HIST, history, r->history);
+  cel_buf file = {0};
+  history_file(&file);
+  if (file.p) history(r->history, &event, H_LOAD, file.p);
+  cel_buf_deinit(&file);
+}
+
+static void close_editor(repl *r) {
+  cel_buf file = {0};
+  HistEvent event;
+  history_file(&file);
+  if (r->history && file.p) {
+    mode_t old = umask(077);  // what was typed is nobody else's business
+    history(r->history, &event, H_SAVE, file.p);
+    umask(old);
+  }
+  cel_buf_deinit(&file);
+  if (r->edit) el_end(r->edit);
+  if (r->history) history_end(r->history);
+}
+
+static int with_model(const cli_options *o, const cel_lm *lm, cel_err *err) {
+  cel_logit_bias *bias = NULL;
+  cel_str stops[CLI_LIST_MOST];
+  repl r = {.o = o, .lm = lm};
+  r.request = (cel_request){.max_tokens = o->max_tokens, .ignore_end = o->ignore_eos, .stops = stops, .n_stops = o->stop.n,
+                            .text = print_piece};
+  for (int i = 0; i < o->stop.n; i++) stops[i] = cel_str_of(o->stop.items[i]);
+  if (cli_sampling(o, &r.request.sampling, &bias, err) != CEL_OK) {
+    free(bias);
+    return cli_usage("%s", err->text);
+  }
+  int status = EXIT_OK;
+  if (reset(&r, err) != CEL_OK) {
+    status = cli_fail(err);
+  } else {
+    open_editor(&r);
+    if (r.edit) puts("/? for help, /bye to leave");
+    status = chat(&r);
+    close_editor(&r);
+  }
+  cel_generation_close(&r.generation, lm);
+  json_decref(r.messages);
+  cel_buf_deinit(&r.line);
+  free(bias);
+  return status;
+}
+
+int cmd_run(const cli_options *o) {
+  if (o->prompt || o->ids || o->messages) return cmd_generate(o);
+  if (!o->model && !o->n_operands) return cli_usage("give the model: mlxcel run MODEL");
+  cel_err err = {0};
+  cel_lm *lm;
+  cli_catch_interrupts();
+  if (cli_open(o, true, true, 1, o->context, &lm, &err) != CEL_OK) return cli_fail(&err);
+  int status = with_model(o, lm, &err);
+  cel_lm_close(lm);
+  return status;
+}
