@@ -161,7 +161,7 @@ static cel_status read_values_into(cursor *c, uint64_t n, cel_gguf_value **list)
 
 static cel_status read_values(cursor *c, uint64_t n, cel_arena *arena, cel_gguf *g) {
   cel_gguf_value *list = NULL;
-  const void *kept;
+  const void *kept = NULL;
   if (n > (uint64_t)left(c) / MIN_VALUE_BYTES) return fail(c, "metadata_kv_count", n, "is more than the file can hold");
   cel_status status = read_values_into(c, n, &list);
   if (status == CEL_OK) status = keep(arena, list, (int64_t)n, sizeof *list, &kept, c->err);
@@ -289,7 +289,7 @@ static cel_status read_tensors_into(cursor *c, int64_t n, int64_t alignment, cel
 
 static cel_status read_tensors(cursor *c, uint64_t n, int64_t alignment, cel_arena *arena, cel_gguf *g) {
   cel_gguf_tensor *list = NULL;
-  const void *kept;
+  const void *kept = NULL;
   cel_status status = read_tensors_into(c, (int64_t)n, alignment, &list);
   if (status == CEL_OK) status = keep(arena, list, (int64_t)n, sizeof *list, &kept, c->err);
   free(list);
