@@ -157,46 +157,59 @@ static CEL_ALWAYS_INLINE __m256 add_unit(lin_kind f, const uint8_t *p, int k, bo
   return _mm256_fmadd_ps(_mm256_cvtepi32_ps(d), unit_scale(halves_of(f), prod, k), acc);
 }
 
-static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const uint8_t *packed, float *y, int64_t row,
-                                        int n_rows) {
-  const int unit = unit_of(f), halves = halves_of(f);
-  const activations x = activations_at(w, packed);
+// Products of scales of a whole row, and its bias sum: apart from the integer sums, which then need not wait
+// for them. The row's bytes come to the nearest cache here.
+static CEL_ALWAYS_INLINE __m256 row_products(lin_kind f, const cel_linear *w, int64_t row, const activations *x,
+                                             float *prod) {
+  const int halves = halves_of(f);
   const int64_t units = cel_lin_units(w);
   const uint8_t *p = w->w + row * w->w_row_bytes;
-  const int64_t step = w->w_row_bytes, ahead = n_rows * step;
-  __m256 acc[4], bacc[4];
-  for (int r = 0; r < n_rows; r++) acc[r] = bacc[r] = _mm256_setzero_ps();
+  __m256 bacc = _mm256_setzero_ps();
   for (int64_t u0 = 0; u0 < units; u0 += CEL_LIN_BATCH, p += batch_bytes_of(f)) {
-    float s[16], b[16], prod[4][16];
-    int n = (int)CEL_MIN(CEL_LIN_BATCH, units - u0);
-    for (int r = 0; r < n_rows; r++) {
-      const uint8_t *here = p + r * step;
-      for (int line = 0; line < batch_bytes_of(f); line += 64) _mm_prefetch((const char *)here + ahead + line, _MM_HINT_T0);
-      batch_scales(f, w, here, row + r, u0, n, s, b);
-      batch_products(halves, s, x.scale + u0, prod[r]);
-      if (biased(f)) bacc[r] = add_biases(halves, b, x.sum + u0 * halves, bacc[r]);
-    }
-    const int16_t *xq = x.q + u0 * unit;
-    if (n == CEL_LIN_BATCH) {
-#pragma GCC unroll 8
-      for (int k = 0; k < CEL_LIN_BATCH; k++)
-        for (int r = 0; r < n_rows; r++)
-          acc[r] = add_unit(f, p + r * step, k, is_whole(f, w, u0 + k), xq + k * unit, prod[r], acc[r]);
-    } else {
-      for (int k = 0; k < n; k++)
-        for (int r = 0; r < n_rows; r++)
-          acc[r] = add_unit(f, p + r * step, k, is_whole(f, w, u0 + k), xq + k * unit, prod[r], acc[r]);
-    }
+    float s[16], b[16];
+    batch_scales(f, w, p, row, u0, CEL_MIN(CEL_LIN_BATCH, units - u0), s, b);
+    batch_products(halves, s, x->scale + u0, prod + u0 * halves);
+    if (biased(f)) bacc = add_biases(halves, b, x->sum + u0 * halves, bacc);
   }
+  return bacc;
+}
+
+static CEL_ALWAYS_INLINE void prefetch_batch(lin_kind f, const uint8_t *p) {
+  for (int line = 0; line < batch_bytes_of(f); line += 64) _mm_prefetch((const char *)p + line, _MM_HINT_T0);
+}
+
+static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const uint8_t *packed, float *y, int64_t row,
+                                        int n_rows, float *prod) {
+  const int unit = unit_of(f), halves = halves_of(f);
+  const activations x = activations_at(w, packed);
+  const int64_t units = cel_lin_units(w), step = w->w_row_bytes, width = cel_lin_round(units, CEL_LIN_BATCH) * halves;
+  const uint8_t *p = w->w + row * step;
+  __m256 acc[4], bacc[4];
+  for (int r = 0; r < n_rows; r++) {
+    acc[r] = _mm256_setzero_ps();
+    bacc[r] = row_products(f, w, row + r, &x, prod + r * width);
+  }
+  const int16_t *xq = x.q;
+  int64_t u0 = 0;
+  for (; u0 + CEL_LIN_BATCH <= units; u0 += CEL_LIN_BATCH, p += batch_bytes_of(f), xq += CEL_LIN_BATCH * unit) {
+    for (int r = 0; r < n_rows; r++) prefetch_batch(f, p + (r + n_rows) * step);
+#pragma GCC unroll 8
+    for (int k = 0; k < CEL_LIN_BATCH; k++)
+      for (int r = 0; r < n_rows; r++)
+        acc[r] = add_unit(f, p + r * step, k, is_whole(f, w, u0 + k), xq + k * unit, prod + r * width + u0 * halves, acc[r]);
+  }
+  for (int k = 0; k < units - u0; k++)
+    for (int r = 0; r < n_rows; r++)
+      acc[r] = add_unit(f, p + r * step, k, is_whole(f, w, u0 + k), xq + k * unit, prod + r * width + u0 * halves, acc[r]);
   for (int r = 0; r < n_rows; r++) y[row + r] = reduce8(_mm256_add_ps(acc[r], bacc[r]));
 }
 
 static CEL_ALWAYS_INLINE void gemv(lin_kind f, const cel_linear *w, const uint8_t *packed, float *y, int64_t begin,
-                                   int64_t end) {
+                                   int64_t end, float *prod) {
   enum { ROWS = 2 };
   int64_t r = begin;
-  for (; r + ROWS <= end; r += ROWS) gemv_rows(f, w, packed, y, r, ROWS);
-  for (; r < end; r++) gemv_rows(f, w, packed, y, r, 1);
+  for (; r + ROWS <= end; r += ROWS) gemv_rows(f, w, packed, y, r, ROWS, prod);
+  for (; r < end; r++) gemv_rows(f, w, packed, y, r, 1, prod);
 }
 
 // ---- many tokens ------------------------------------------------------------------------------------
@@ -338,7 +351,7 @@ static CEL_ALWAYS_INLINE void gemm(lin_kind f, const cel_linear *w, const uint8_
   static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride,           \
                                    int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,  \
                                    uint8_t *scratch) {                                                        \
-    if (n_tokens == 1) gemv(f, w, packed, y, begin, end);                                                     \
+    if (n_tokens == 1) gemv(f, w, packed, y, begin, end, (float *)(void *)scratch);                                                     \
     else gemm(f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, scratch);                         \
   }
 MUL(K_Q4_0)
