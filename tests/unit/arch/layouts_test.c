@@ -1,0 +1,96 @@
+// The configs transformers saved beside the tiny checkpoints: the new layout and the old one describe the same
+// model, and the one the checkpoint is for.
+#include "unit/arch/arch_test.h"
+
+#define ORACLE CEL_TEST_DATA "/data/oracle/"
+
+static void load_arch(fixture *f, const char *id, const char *file) {
+  char path[512];
+  snprintf(path, sizeof path, ORACLE "%s/%s", id, file);
+  *f = (fixture){0};
+  cel_arena_init(&f->arena);
+  if (cel_json_load(path, 1 << 20, &f->config, &f->err) != CEL_OK ||
+      cel_arch_from_config(f->config, NULL, &f->arena, &f->arch, &f->err) != CEL_OK)
+    fail_msg("%s: %s", path, f->err.text);
+}
+
+static void same_rope(const cel_rope *a, const cel_rope *b, int64_t length) {
+  float f[256], g[256], x, y;
+  assert_int_equal(a->type, b->type);
+  assert_int_equal(a->dims, b->dims);
+  cel_rope_frequencies(a, length, f, &x);
+  cel_rope_frequencies(b, length, g, &y);
+  assert_memory_equal(f, g, (size_t)a->dims / 2 * sizeof f[0]);
+  assert_true(x == y);
+}
+
+static void same_sizes(const cel_arch *a, const cel_arch *b) {
+  assert_ptr_equal(a->family, b->family);
+  assert_int_equal(a->vocab, b->vocab);
+  assert_int_equal(a->hidden, b->hidden);
+  assert_int_equal(a->inter, b->inter);
+  assert_int_equal(a->max_position, b->max_position);
+  assert_int_equal(a->n_layers, b->n_layers);
+  assert_int_equal(a->n_q, b->n_q);
+  assert_int_equal(a->n_kv, b->n_kv);
+  assert_int_equal(a->head_dim, b->head_dim);
+  assert_int_equal(a->window, b->window);
+}
+
+static void same_switches(const cel_arch *a, const cel_arch *b) {
+  assert_true(a->norm == b->norm && a->norm_eps == b->norm_eps && a->placement == b->placement);
+  assert_true(a->qk_norm == b->qk_norm && a->act == b->act && a->tied == b->tied);
+  assert_true(a->qkv_bias == b->qkv_bias && a->o_bias == b->o_bias && a->mlp_bias == b->mlp_bias);
+  assert_true(a->attn_scale == b->attn_scale && a->embed_mul == b->embed_mul);
+  assert_true(a->final_softcap == b->final_softcap && a->attn_softcap == b->attn_softcap);
+  assert_int_equal(a->n_eos, b->n_eos);
+}
+
+static void both_layouts_describe_one_model(void **state) {
+  (void)state;
+  static const char *const ids[] = {"llama3", "llama-linear", "llama-dyn", "llama-yarn",   "mistral",
+                                    "qwen2",  "qwen3",        "gemma3",    "gemma3-linear"};
+  for (int i = 0; i < CEL_COUNT(ids); i++) {
+    fixture now, old;
+    load_arch(&now, ids[i], "config.json");
+    load_arch(&old, ids[i], "config.legacy.json");
+    same_sizes(&now.arch, &old.arch);
+    same_switches(&now.arch, &old.arch);
+    for (int l = 0; l < now.arch.n_layers; l++) {
+      const cel_layer *a = &now.arch.layers[l], *b = &old.arch.layers[l];
+      assert_int_equal(a->attention, b->attention);
+      same_rope(&now.arch.ropes[a->rope], &old.arch.ropes[b->rope], 100);
+    }
+    drop(&now);
+    drop(&old);
+  }
+}
+
+static void each_checkpoint_has_the_branch_it_is_for(void **state) {
+  (void)state;
+  static const struct { const char *id; cel_rope_type full; int64_t window; const char *kinds; bool tied; } want[] = {
+      {"llama3", CEL_ROPE_LLAMA3, 0, "ff", false},       {"llama-linear", CEL_ROPE_LINEAR, 0, "ff", true},
+      {"llama-dyn", CEL_ROPE_DYNAMIC, 0, "ff", false},   {"llama-yarn", CEL_ROPE_YARN, 0, "ff", false},
+      {"mistral", CEL_ROPE_DEFAULT, 8, "ss", false},     {"qwen2", CEL_ROPE_DEFAULT, 8, "fs", true},
+      {"qwen3", CEL_ROPE_DEFAULT, 0, "ff", true},        {"gemma3", CEL_ROPE_DEFAULT, 8, "ssfs", true},
+      {"gemma3-linear", CEL_ROPE_LINEAR, 8, "ssfs", true}};
+  for (int i = 0; i < CEL_COUNT(want); i++) {
+    fixture f;
+    load_arch(&f, want[i].id, "config.json");
+    assert_int_equal(f.arch.ropes[0].type, want[i].full);
+    assert_int_equal(f.arch.window, want[i].window);
+    assert_int_equal(f.arch.tied, want[i].tied);
+    assert_int_equal(f.arch.n_layers, strlen(want[i].kinds));
+    for (int l = 0; l < f.arch.n_layers; l++)
+      assert_int_equal(f.arch.layers[l].attention == CEL_ATTENTION_SLIDING, want[i].kinds[l] == 's');
+    drop(&f);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(both_layouts_describe_one_model),
+      cmocka_unit_test(each_checkpoint_has_the_branch_it_is_for),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
