@@ -45,20 +45,14 @@ bool cel_gguf_rope_interleaved(const cel_gguf *g) {
 
 // ---- putting --------------------------------------------------------------------------------------
 
-// Takes `value` over.
-static cel_status put(cel_json *obj, const char *key, cel_json *value, cel_err *err) {
-  if (value && json_object_set_new(obj, key, value) == 0) return CEL_OK;
-  return cel_fail_oom(err, "a config");
-}
-
-static cel_status put_int(maker *m, const char *key, int64_t v) { return put(m->config, key, json_integer(v), m->err); }
-static cel_status put_bool(maker *m, const char *key, bool v) { return put(m->config, key, json_boolean(v), m->err); }
+static cel_status put_int(maker *m, const char *key, int64_t v) { return cel_gguf_put(m->config, key, json_integer(v), m->err); }
+static cel_status put_bool(maker *m, const char *key, bool v) { return cel_gguf_put(m->config, key, json_boolean(v), m->err); }
 static cel_status put_word(maker *m, const char *key, const char *v) {
-  return put(m->config, key, json_string(v), m->err);
+  return cel_gguf_put(m->config, key, json_string(v), m->err);
 }
 
 static cel_status put_num(maker *m, cel_json *obj, const char *key, double v) {
-  if (isfinite(v)) return put(obj, key, json_real(v), m->err);
+  if (isfinite(v)) return cel_gguf_put(obj, key, json_real(v), m->err);
   return cel_fail(m->err, CEL_MALFORMED, "%s: metadata \"%s\" is not a finite number", m->g->file, m->key);
 }
 
@@ -188,7 +182,7 @@ static cel_status make_yarn(maker *m, cel_json *scaling, double factor) {
 }
 
 static cel_status fill_scaling(maker *m, cel_json *scaling, cel_str type, double factor) {
-  CEL_TRY(put(scaling, "rope_type", json_stringn(type.p, type.n), m->err));
+  CEL_TRY(cel_gguf_put(scaling, "rope_type", json_stringn(type.p, type.n), m->err));
   CEL_TRY(put_num(m, scaling, "factor", factor));
   CEL_TRY(copy_num(m, scaling, "rope.scaling.original_context_length", "original_max_position_embeddings"));
   if (cel_str_is(type, "yarn")) return make_yarn(m, scaling, factor);
@@ -210,7 +204,7 @@ static cel_status make_scaling(maker *m) {
   if (!found) CEL_TRY(get_num(m, "rope.scale_linear", &factor, NULL));
   if (cel_str_is(type, "none") || (cel_str_is(type, "linear") && (factor == 0 || factor == 1))) return CEL_OK;
   cel_json *scaling = json_object();
-  CEL_TRY(put(m->config, "rope_scaling", scaling, m->err));
+  CEL_TRY(cel_gguf_put(m->config, "rope_scaling", scaling, m->err));
   return fill_scaling(m, scaling, type, factor);
 }
 
@@ -240,7 +234,7 @@ static cel_status make_gemma(maker *m, const sizes *s) {
   int64_t window, pattern;
   CEL_TRY(make_gemma_scale(m, s));
   CEL_TRY(get_size(m, "attention.sliding_window", &window));
-  CEL_TRY(put(m->config, "sliding_window", window ? json_integer(window) : json_null(), m->err));
+  CEL_TRY(cel_gguf_put(m->config, "sliding_window", window ? json_integer(window) : json_null(), m->err));
   CEL_TRY(get_size(m, "attention.sliding_window_pattern", &pattern));
   CEL_TRY(put_int(m, "sliding_window_pattern", pattern ? pattern : 6));
   CEL_TRY(copy_num(m, m->config, "final_logit_softcapping", "final_logit_softcapping"));
@@ -259,31 +253,6 @@ static cel_status make_tensor_facts(maker *m) {
   return put_bool(m, "attention_bias", tensor(m, "model.layers.0.self_attn.q_proj.bias") != NULL);
 }
 
-// ---- token ids ------------------------------------------------------------------------------------
-
-// eos, eot and eom without repetition: one number, or a list. NULL (no error) when there is none.
-static cel_json *end_ids(const cel_gguf_vocab *v) {
-  int32_t from[3] = {v->eos, v->eot, v->eom}, ids[3];
-  int n = 0;
-  for (int i = 0; i < 3; i++) {
-    bool seen = from[i] < 0;
-    for (int k = 0; k < n; k++) seen |= ids[k] == from[i];
-    if (!seen) ids[n++] = from[i];
-  }
-  if (n <= 1) return n ? json_integer(ids[0]) : json_null();
-  cel_json *list = json_array();
-  for (int i = 0; i < n; i++) {
-    if (list && json_array_append_new(list, json_integer(ids[i])) != 0) json_decref(list), list = NULL;
-  }
-  return list;
-}
-
-static cel_status put_ids(cel_json *obj, const cel_gguf_vocab *v, cel_err *err) {
-  if (v->bos >= 0) CEL_TRY(put(obj, "bos_token_id", json_integer(v->bos), err));
-  if (v->pad >= 0) CEL_TRY(put(obj, "pad_token_id", json_integer(v->pad), err));
-  return put(obj, "eos_token_id", end_ids(v), err);
-}
-
 // ---- whole files ----------------------------------------------------------------------------------
 
 static cel_status fill_config(maker *m, const cel_gguf_vocab *vocab) {
@@ -297,7 +266,7 @@ static cel_status fill_config(maker *m, const cel_gguf_vocab *vocab) {
   CEL_TRY(make_rope(m, &s));
   CEL_TRY(make_tensor_facts(m));
   CEL_TRY(m->family->gemma ? make_gemma(m, &s) : put_word(m, "hidden_act", "silu"));
-  return vocab ? put_ids(m->config, vocab, m->err) : CEL_OK;
+  return vocab ? cel_gguf_put_ids(m->config, vocab, m->err) : CEL_OK;
 }
 
 cel_status cel_gguf_config(const cel_gguf *g, const cel_tensor_list *list, const cel_gguf_vocab *vocab, cel_json **out,
@@ -306,75 +275,14 @@ cel_status cel_gguf_config(const cel_gguf *g, const cel_tensor_list *list, const
   bool found;
   *out = NULL;
   CEL_TRY(cel_gguf_string(g, "general.architecture", &arch, &found, err));
-  if (!found) return cel_fail(err, CEL_MALFORMED, "%s: metadata \"general.architecture\" is missing", g->file);
-  maker m = {.g = g, .list = list, .family = find_family(arch), .config = json_object(), .err = err};
+  maker m = {.g = g, .list = list, .family = found ? find_family(arch) : NULL, .config = json_object(), .err = err};
   if (!m.config) return cel_fail_oom(err, "a config");
-  cel_status status = m.family ? fill_config(&m, vocab) : put_word(&m, "model_type", cel_show(arch).text);
+  cel_status status = CEL_OK;
+  if (found) status = m.family ? fill_config(&m, vocab) : put_word(&m, "model_type", cel_show(arch).text);
   if (status != CEL_OK) {
     json_decref(m.config);
     return status;
   }
   *out = m.config;
-  return CEL_OK;
-}
-
-static cel_status fill_generation(maker *m, const cel_gguf_vocab *vocab) {
-  static const struct { const char *gguf, *key; } sampling[] = {
-    {"general.sampling.temp", "temperature"}, {"general.sampling.top_k", "top_k"},
-    {"general.sampling.top_p", "top_p"},      {"general.sampling.min_p", "min_p"},
-    {"general.sampling.penalty_repeat", "repetition_penalty"},
-  };
-  for (int i = 0; i < CEL_COUNT(sampling); i++) {
-    double v;
-    bool found;
-    snprintf(m->key, sizeof m->key, "%s", sampling[i].gguf);
-    CEL_TRY(cel_gguf_num(m->g, m->key, &v, &found, m->err));
-    if (!found) continue;
-    bool whole = strcmp(sampling[i].key, "top_k") == 0 && v == floor(v) && fabs(v) < 1e9;
-    CEL_TRY(whole ? put_int(m, sampling[i].key, (int64_t)v) : put_num(m, m->config, sampling[i].key, v));
-  }
-  return vocab ? put_ids(m->config, vocab, m->err) : CEL_OK;
-}
-
-cel_status cel_gguf_generation_config(const cel_gguf *g, const cel_gguf_vocab *vocab, cel_json **out, cel_err *err) {
-  maker m = {.g = g, .config = json_object(), .err = err};
-  *out = NULL;
-  if (!m.config) return cel_fail_oom(err, "a config");
-  cel_status status = fill_generation(&m, vocab);
-  if (status != CEL_OK || json_object_size(m.config) == 0) {
-    json_decref(m.config);
-    return status;
-  }
-  *out = m.config;
-  return CEL_OK;
-}
-
-// A token's text, when it is one that JSON can hold.
-static cel_status put_token(cel_json *obj, const char *key, const cel_gguf_vocab *v, int32_t id, cel_err *err) {
-  if (id < 0 || !cel_utf8_valid(v->tokens[id].p, v->tokens[id].n)) return CEL_OK;
-  return put(obj, key, json_stringn(v->tokens[id].p, v->tokens[id].n), err);
-}
-
-static cel_status fill_tokenizer(cel_json *obj, const cel_gguf_vocab *v, cel_err *err) {
-  CEL_TRY(put_token(obj, "bos_token", v, v->bos, err));
-  CEL_TRY(put_token(obj, "eos_token", v, v->eos, err));
-  CEL_TRY(put_token(obj, "unk_token", v, v->unk, err));
-  CEL_TRY(put_token(obj, "pad_token", v, v->pad, err));
-  if (v->add_bos >= 0) CEL_TRY(put(obj, "add_bos_token", json_boolean(v->add_bos), err));
-  if (v->add_eos >= 0) CEL_TRY(put(obj, "add_eos_token", json_boolean(v->add_eos), err));
-  return CEL_OK;
-}
-
-cel_status cel_gguf_tokenizer_config(const cel_gguf_vocab *vocab, cel_json **out, cel_err *err) {
-  *out = NULL;
-  if (!vocab) return CEL_OK;
-  cel_json *obj = json_object();
-  if (!obj) return cel_fail_oom(err, "a config");
-  cel_status status = fill_tokenizer(obj, vocab, err);
-  if (status != CEL_OK) {
-    json_decref(obj);
-    return status;
-  }
-  *out = obj;
   return CEL_OK;
 }

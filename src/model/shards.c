@@ -114,10 +114,11 @@ static bool part_of(const char *name, int *part, int *parts) {
 
 static cel_status check_parts(const cel_checkpoint *c, const char *const *names, int64_t n, cel_err *err) {
   int64_t seen = 0;
-  int parts = 0;
+  int part, of, parts = 0;
   for (int64_t i = 0; i < n; i++) {
-    int part;
-    if (part_of(names[i], &part, &parts)) seen++;
+    if (!part_of(names[i], &part, &of)) continue;
+    parts = of;
+    seen++;
   }
   if (seen == 0 || seen == parts) return CEL_OK;
   return cel_fail(err, CEL_NOT_FOUND, "%s: %lld of %d safetensors parts are there (as counted by their names)", c->dir,
@@ -129,17 +130,26 @@ static cel_status no_weights(const cel_checkpoint *c, cel_err *err) {
                   ".pth, are not read)", c->dir);
 }
 
+// Narrows the sorted list to the names that start with "model", when there are any.
+static void prefer_model(const char *const **names, int64_t *n) {
+  int64_t first = 0, count = 0;
+  for (int64_t i = 0; i < *n; i++) {
+    if (!cel_str_starts(cel_str_of((*names)[i]), CEL_STR("model"))) continue;
+    if (count++ == 0) first = i;
+  }
+  if (count == 0) return;
+  *names += first;
+  *n = count;
+}
+
 static cel_status open_all(cel_checkpoint *c, cel_err *err) {
   const char *const *names;
-  int64_t n, named_model = 0;
+  int64_t n = 0;
   CEL_TRY(cel_list_files(c->dir, ".safetensors", &c->priv->arena, &names, &n, err));
   if (n == 0) return no_weights(c, err);
-  for (int64_t i = 0; i < n; i++) named_model += cel_str_starts(cel_str_of(names[i]), CEL_STR("model"));
+  prefer_model(&names, &n);
   CEL_TRY(check_parts(c, names, n, err));
-  for (int64_t i = 0; i < n; i++) {
-    if (named_model && !cel_str_starts(cel_str_of(names[i]), CEL_STR("model"))) continue;
-    CEL_TRY(open_shard(c, names[i], err));
-  }
+  for (int64_t i = 0; i < n; i++) CEL_TRY(open_shard(c, names[i], err));
   return cel_tensor_list_sort(&c->priv->list, err);
 }
 

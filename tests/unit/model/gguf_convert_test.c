@@ -409,6 +409,13 @@ static void other_architectures_pass_through_for_arch_to_refuse(void **state) {
   (void)state;
   result r;
   gguf_maker m = {0};
+  tensor_f32(&m, "t", 4, 0);
+  run_well(&r, &m);  // no architecture at all: the tensors are listed, and there is no model_type
+  assert_int_equal(json_object_size(r.config), 0);
+  assert_string_equal(r.list.items[0].name, "t");
+  assert_false(cel_gguf_rope_interleaved(&r.g));
+  result_free(&r);
+  m = (gguf_maker){0};
   kv_text(&m, "general.architecture", "mamba2");
   run_well(&r, &m);
   says_text(r.config, "model_type", "mamba2");
@@ -423,7 +430,8 @@ static void other_architectures_pass_through_for_arch_to_refuse(void **state) {
 static void missing_or_impossible_metadata_is_named(void **state) {
   (void)state;
   gguf_maker m = {0};
-  refuses(&m, CEL_MALFORMED, "general.architecture", "missing");
+  kv_u32(&m, "general.architecture", 1);
+  refuses(&m, CEL_MALFORMED, "general.architecture", "string");
   m = (gguf_maker){0};
   kv_text(&m, "general.architecture", "llama");
   refuses(&m, CEL_MALFORMED, "llama.block_count", "missing");
