@@ -7,6 +7,29 @@
 
 // --- tables -------------------------------------------------------------------------------------------
 
+static const char space_mark[] = "\xE2\x96\x81";  // U+2581
+enum { SPACE_MARK = 3 };                          // its bytes
+
+static bool is_mark(cel_str s, size_t i) { return i + SPACE_MARK <= s.n && memcmp(s.p + i, space_mark, SPACE_MARK) == 0; }
+
+// Where no token has a certain character before U+2581, no join ever crosses that place: a text may be cut
+// there, and long texts without a pre-tokenizer become words.
+static void index_cuts(cel_bpe *b) {
+  for (int32_t e = 0; e < b->vocab.n; e++) {
+    cel_str s = cel_vocab_text(&b->vocab, e);
+    const char *hit = s.p;
+    if (s.n <= SPACE_MARK || !cel_utf8_valid(s.p, s.n)) continue;
+    for (size_t i = 1; i + SPACE_MARK <= s.n && (hit = memchr(s.p + i, space_mark[0], s.n - i)); i++) {
+      i = (size_t)(hit - s.p);
+      size_t at = cel_char_before(s.p, i);
+      if (!is_mark(s, i)) continue;
+      uint32_t cp = cel_char_next(s.p, &at) & 0xFFFF;
+      b->before_space[cp / 8] |= (uint8_t)(1 << cp % 8);
+    }
+  }
+  b->cuts = !b->ignore_merges && !b->prefix.n && !b->suffix.n && cel_vocab_get(&b->vocab, cel_str_of(space_mark)) >= 0;
+}
+
 void cel_bpe_index(cel_bpe *b) {
   for (int i = 0; i < 256; i++) {
     char name[8];
@@ -17,6 +40,7 @@ void cel_bpe_index(cel_bpe *b) {
     char text[4];
     b->char_ids[i] = cel_vocab_get(&b->vocab, (cel_str){text, (size_t)cel_utf8_put(text, (uint32_t)i)});
   }
+  index_cuts(b);
 }
 
 static uint64_t pair_of(int32_t left, int32_t right) { return (uint64_t)(uint32_t)left << 32 | (uint32_t)right; }
@@ -361,9 +385,8 @@ static void remember(cel_bpe_cache *c, cached *slot, uint64_t hash, cel_str piec
   c->n_ids += (uint32_t)n;
 }
 
-cel_status cel_bpe_encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out, cel_err *err) {
+static cel_status encode_word(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out, cel_err *err) {
   enum { TRIES = 4 };
-  if (piece.n == 0) return CEL_OK;
   if (!s->cache || piece.n > CACHE_LONGEST) return encode(b, s, piece, out, err);
   uint64_t hash = quick_hash(piece);
   cached *slot = NULL;
@@ -379,5 +402,31 @@ cel_status cel_bpe_encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, c
   size_t before = out->n;
   CEL_TRY(encode(b, s, piece, out, err));
   if (!out->failed) remember(s->cache, slot, hash, piece, out->p + before, out->n - before);
+  return CEL_OK;
+}
+
+// The next place behind `from` where the piece may be cut: before a U+2581, when the character before it is a
+// token (else the unknown token or bytes stand there, whose joins are other ones) and no token has the two.
+static size_t next_cut(const cel_bpe *b, cel_str piece, size_t from) {
+  const char *hit;
+  for (size_t i = from + 1; i < piece.n && (hit = memchr(piece.p + i, space_mark[0], piece.n - i)); i++) {
+    i = (size_t)(hit - piece.p);
+    if (!is_mark(piece, i)) continue;
+    size_t at = cel_char_before(piece.p, i), k = at;
+    uint32_t cp = cel_char_next(piece.p, &k);
+    if (cp == 0x2581 || b->before_space[(cp & 0xFFFF) / 8] >> cp % 8 & 1) continue;
+    if (cp < (uint32_t)CEL_COUNT(b->char_ids) ? b->char_ids[cp] >= 0
+                                              : cel_vocab_get(&b->vocab, (cel_str){piece.p + at, i - at}) >= 0) {
+      return i;
+    }
+  }
+  return piece.n;
+}
+
+cel_status cel_bpe_encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out, cel_err *err) {
+  for (size_t from = 0, to; from < piece.n; from = to) {
+    to = b->cuts ? next_cut(b, piece, from) : piece.n;
+    CEL_TRY(encode_word(b, s, (cel_str){piece.p + from, to - from}, out, err));
+  }
   return CEL_OK;
 }

@@ -26,6 +26,8 @@ typedef struct cel_bpe {
   int32_t byte_ids[256];   // of <0x00>…<0xFF>, -1 when absent
   int32_t char_ids[512];   // of single characters below U+0200, -1 when absent
   cel_str prefix, suffix;  // continuing_subword_prefix, end_of_word_suffix
+  bool cuts;               // a piece may be cut before U+2581: see next_cut()
+  uint8_t before_space[8192];  // bit (code point mod 2^16): some token has this character before U+2581
 } cel_bpe;
 
 typedef struct cel_bpe_symbol {
@@ -50,7 +52,8 @@ typedef struct cel_bpe_scratch {  // zero-initialize
 } cel_bpe_scratch;
 void cel_bpe_scratch_deinit(cel_bpe_scratch *s);
 
-// Fills what follows from the vocabulary: byte_ids and char_ids. Call when vocab is filled.
+// Fills what follows from the vocabulary: byte_ids, char_ids, cuts. Call when vocab, prefix, suffix and
+// ignore_merges are there.
 void cel_bpe_index(cel_bpe *b);
 // Room for n merges; then cel_bpe_add_merge, in order of rank. A pair that is there already: `replace` says
 // which rank counts.

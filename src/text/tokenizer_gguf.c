@@ -25,9 +25,10 @@ static cel_status read_tokens(loader *l, cel_err *err) {
                     (long long)v->n_tokens, CEL_VOCAB_MOST);
   }
   for (int64_t i = 0; i < v->n_tokens; i++) bytes += v->tokens[i].n;
+  if (bytes > UINT32_MAX) return cel_fail(err, CEL_UNSUPPORTED, "%s: tokens of %zu bytes in all, under 4 GiB are supported", l->b.name, bytes);
   CEL_TRY(cel_tokenizer_reserve(t, v->n_tokens, err));
   char *text = cel_arena_alloc(&t->arena, bytes);
-  if (!text || !cel_vocab_init(&t->model.vocab, &t->arena, v->n_tokens)) return cel_fail_oom(err, l->b.name);
+  if (!text || !cel_vocab_init(&t->model.vocab, &t->arena, v->n_tokens, text)) return cel_fail_oom(err, l->b.name);
   for (int64_t i = 0; i < v->n_tokens; i++) {
     cel_str token = {text, v->tokens[i].n};
     int type = type_of(v, i);
@@ -37,7 +38,6 @@ static cel_status read_tokens(loader *l, cel_err *err) {
     if (type == CONTROL || type == UNKNOWN) t->tokens[i].flags |= CEL_TOKEN_SPECIAL;
     cel_vocab_put(&t->model.vocab, token, (int32_t)i);
   }
-  cel_bpe_index(&t->model);
   return CEL_OK;
 }
 
@@ -104,9 +104,8 @@ static cel_status plain_decoder(loader *l, bool strip, cel_err *err) {
   return cel_decode_add(&l->b, d, &(cel_decode_step){.kind = CEL_DECODE_STRIP, .with = CEL_STR(" "), .start = 1}, err);
 }
 
-static cel_status read_gpt2(loader *l, bool *add_bos, cel_err *err) {
+static cel_status read_bpe(loader *l, cel_str name, bool *add_bos, cel_err *err) {
   cel_tokenizer *t = l->t;
-  cel_str name = l->v->pre.n ? l->v->pre : CEL_STR("default");
   const cel_gguf_pre *pre = cel_gguf_pre_find(name);
   if (!pre) {
     cel_buf names = {0};
@@ -131,6 +130,14 @@ static cel_status read_gpt2(loader *l, bool *add_bos, cel_err *err) {
   return cel_decode_add(&l->b, &t->decoder, &(cel_decode_step){.kind = CEL_DECODE_BYTE_LEVEL}, err);
 }
 
+static cel_status read_gpt2(loader *l, bool *add_bos, cel_err *err) {
+  return read_bpe(l, l->v->pre.n ? l->v->pre : CEL_STR("default"), add_bos, err);
+}
+
+static cel_status read_gemma4(loader *l, bool *add_bos, cel_err *err) {
+  return read_bpe(l, CEL_STR("gemma4"), add_bos, err);
+}
+
 static cel_status read_llama(loader *l, bool *add_bos, cel_err *err) {
   cel_tokenizer *t = l->t;
   bool prefix = l->v->add_space_prefix != 0;
@@ -144,13 +151,13 @@ static cel_status read_llama(loader *l, bool *add_bos, cel_err *err) {
 static const struct {
   const char *model;
   cel_status (*read)(loader *l, bool *add_bos, cel_err *err);
-} models[] = {{"gpt2", read_gpt2}, {"llama", read_llama}};
+} models[] = {{"gpt2", read_gpt2}, {"llama", read_llama}, {"gemma4", read_gemma4}};
 
 static cel_status read_model(loader *l, bool *add_bos, cel_err *err) {
   for (int i = 0; i < CEL_COUNT(models); i++) {
     if (cel_str_is(l->v->model, models[i].model)) return models[i].read(l, add_bos, err);
   }
-  return cel_fail(err, CEL_UNSUPPORTED, "%s: tokenizer.ggml.model \"%.*s\" is not supported; supported are gpt2, llama",
+  return cel_fail(err, CEL_UNSUPPORTED, "%s: tokenizer.ggml.model \"%.*s\" is not supported; supported are gpt2, llama, gemma4",
                   l->b.name, CEL_STR_ARG(l->v->model));
 }
 
@@ -208,6 +215,7 @@ cel_status cel_tokenizer_from_gguf(const cel_gguf_vocab *vocab, const char *name
   CEL_TRY_DONE(s, read_tokens(&l, err));
   t->model.unk = vocab->unk;
   CEL_TRY_DONE(s, read_model(&l, &add_bos, err));
+  cel_bpe_index(&t->model);
   CEL_TRY_DONE(s, read_added(&l, err));
   CEL_TRY_DONE(s, add_ends_and_bos(&l, add_bos, err));
   CEL_TRY_DONE(s, cel_tokenizer_finish(t, err));

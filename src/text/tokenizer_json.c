@@ -64,7 +64,7 @@ static cel_status read_added(loader *l, const cel_json *added, char **text, cel_
   cel_tokenizer *t = l->t;
   int64_t n = (int64_t)json_array_size(added);
   t->added_tokens = CEL_NEW_ARRAY(&t->arena, cel_added_token, n);
-  if (!t->added_tokens || !cel_vocab_init(&t->added_names, &t->arena, n)) return cel_fail_oom(err, l->b.name);
+  if (!t->added_tokens || !cel_vocab_init(&t->added_names, &t->arena, n, *text)) return cel_fail_oom(err, l->b.name);
   for (int64_t i = 0; i < n; i++) {
     const cel_json *a = json_array_get(added, (size_t)i);
     cel_str content = keep(text, str_of(cel_json_get(a, "content")));
@@ -93,9 +93,10 @@ static cel_status read_vocab(loader *l, const cel_json *root, cel_err *err) {
   if (!json_is_object(vocab)) return cel_fail(err, CEL_MALFORMED, "%s: model.vocab must be an object of token: id", l->b.name);
   CEL_TRY(added_list(l, root, &added, err));
   CEL_TRY(measure(l, vocab, added, &size, &bytes, err));
+  if (bytes > UINT32_MAX) return cel_fail(err, CEL_UNSUPPORTED, "%s: tokens of %zu bytes in all, under 4 GiB are supported", l->b.name, bytes);
   CEL_TRY(cel_tokenizer_reserve(t, size, err));
   char *text = cel_arena_alloc(&t->arena, bytes);
-  if (!text || !cel_vocab_init(&t->model.vocab, &t->arena, (int64_t)json_object_size(vocab))) {
+  if (!text || !cel_vocab_init(&t->model.vocab, &t->arena, (int64_t)json_object_size(vocab), text)) {
     return cel_fail_oom(err, l->b.name);
   }
   const char *key;

@@ -7,19 +7,33 @@ uint64_t cel_vocab_hash(cel_str text) {
   return h;
 }
 
-static uint32_t spread(uint64_t h) {
+static uint64_t spread(uint64_t h) {
   h ^= h >> 32;
   h *= UINT64_C(0xD6E8FEB86659FD93);
-  return (uint32_t)(h >> 32);
+  return h ^ h >> 29;
 }
 
-bool cel_vocab_init(cel_vocab *v, cel_arena *arena, int64_t cap) {
-  *v = (cel_vocab){0};
+// What a slot's high half holds of a spread hash; the low bits choose the slot.
+static uint64_t tag_of(uint64_t h) { return h & UINT64_C(0xFFFFFFFF00000000); }
+
+// The slot of a text, or the free one where it would go.
+static uint32_t find_slot(const cel_vocab *v, uint64_t hash, cel_str text) {
+  uint64_t h = spread(hash), tag = tag_of(h);
+  uint32_t k = (uint32_t)h & v->mask;
+  for (; v->slots[k]; k = (k + 1) & v->mask) {
+    if (tag_of(v->slots[k]) != tag) continue;
+    if (cel_str_eq(cel_vocab_text(v, (int32_t)((uint32_t)v->slots[k] - 1)), text)) break;
+  }
+  return k;
+}
+
+bool cel_vocab_init(cel_vocab *v, cel_arena *arena, int64_t cap, const char *base) {
+  *v = (cel_vocab){.base = base};
   if (cap < 0 || cap > CEL_VOCAB_MOST) return false;
   uint32_t slots = 16;
   while (slots < 2 * (uint64_t)cap) slots *= 2;
   v->entries = CEL_NEW_ARRAY(arena, cel_vocab_entry, cap);
-  v->slots = CEL_NEW_ARRAY(arena, uint32_t, slots);
+  v->slots = CEL_NEW_ARRAY(arena, uint64_t, slots);
   v->mask = slots - 1;
   v->cap = (int32_t)cap;
   return v->entries && v->slots;
@@ -27,11 +41,8 @@ bool cel_vocab_init(cel_vocab *v, cel_arena *arena, int64_t cap) {
 
 int32_t cel_vocab_get_hashed(const cel_vocab *v, uint64_t hash, cel_str text) {
   if (!v->slots) return -1;
-  for (uint32_t k = spread(hash) & v->mask; v->slots[k]; k = (k + 1) & v->mask) {
-    const cel_vocab_entry *e = &v->entries[v->slots[k] - 1];
-    if (e->hash == hash && cel_str_eq(e->text, text)) return e->id;
-  }
-  return -1;
+  uint64_t slot = v->slots[find_slot(v, hash, text)];
+  return slot ? v->entries[(uint32_t)slot - 1].id : -1;
 }
 
 int32_t cel_vocab_get(const cel_vocab *v, cel_str text) {
@@ -42,13 +53,10 @@ int32_t cel_vocab_get(const cel_vocab *v, cel_str text) {
 bool cel_vocab_put(cel_vocab *v, cel_str text, int32_t id) {
   if (v->n == v->cap) return false;
   uint64_t hash = cel_vocab_hash(text);
-  uint32_t k = spread(hash) & v->mask;
-  for (; v->slots[k]; k = (k + 1) & v->mask) {
-    const cel_vocab_entry *e = &v->entries[v->slots[k] - 1];
-    if (e->hash == hash && cel_str_eq(e->text, text)) return false;
-  }
-  v->entries[v->n] = (cel_vocab_entry){.hash = hash, .text = text, .id = id};
-  v->slots[k] = (uint32_t)++v->n;
+  uint32_t k = find_slot(v, hash, text);
+  if (v->slots[k]) return false;
+  v->entries[v->n] = (cel_vocab_entry){(uint32_t)(text.p - v->base), (uint32_t)text.n, id};
+  v->slots[k] = tag_of(spread(hash)) | (uint32_t)++v->n;
   v->longest = CEL_MAX(v->longest, text.n);
   return true;
 }

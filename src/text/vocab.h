@@ -11,14 +11,14 @@
 #include "base/str.h"
 
 typedef struct cel_vocab_entry {
-  uint64_t hash;
-  cel_str text;
+  uint32_t at, n;  // the text: n bytes at base + at
   int32_t id;
 } cel_vocab_entry;
 
 typedef struct cel_vocab {
+  const char *base;          // all texts lie behind it
   cel_vocab_entry *entries;  // [cap], n used
-  uint32_t *slots;           // [mask + 1] entry number + 1, 0 = free
+  uint64_t *slots;           // [mask + 1] low half: entry number + 1, 0 = free; high half: part of its hash
   uint32_t mask;
   int32_t n, cap;
   size_t longest;  // bytes of the longest text
@@ -26,8 +26,9 @@ typedef struct cel_vocab {
 
 enum { CEL_VOCAB_MOST = 1 << 27 };  // entries
 
-// Room for `cap` entries, taken from the arena. False when memory is out or cap is over CEL_VOCAB_MOST.
-CEL_MUST_CHECK bool cel_vocab_init(cel_vocab *v, cel_arena *arena, int64_t cap);
+// Room for `cap` entries, taken from the arena; every text lies less than 4 GiB behind `base`. False when memory
+// is out or cap is over CEL_VOCAB_MOST.
+CEL_MUST_CHECK bool cel_vocab_init(cel_vocab *v, cel_arena *arena, int64_t cap, const char *base);
 // `text` is borrowed. A text that is there already keeps its id and false comes back; false as well when full.
 bool cel_vocab_put(cel_vocab *v, cel_str text, int32_t id);
 int32_t cel_vocab_get(const cel_vocab *v, cel_str text);  // -1 when absent
@@ -35,6 +36,9 @@ int32_t cel_vocab_get(const cel_vocab *v, cel_str text);  // -1 when absent
 // hash("") = 0; hash(s + byte) = hash(s) * CEL_VOCAB_BASE + byte + 1.
 #define CEL_VOCAB_BASE UINT64_C(0x9E3779B97F4A7C55)
 uint64_t cel_vocab_hash(cel_str text);
+static inline cel_str cel_vocab_text(const cel_vocab *v, int32_t entry) {
+  return (cel_str){v->base + v->entries[entry].at, v->entries[entry].n};
+}
 int32_t cel_vocab_get_hashed(const cel_vocab *v, uint64_t hash, cel_str text);
 
 #endif
