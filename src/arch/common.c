@@ -75,9 +75,8 @@ static cel_status read_act(cel_keys k, const cel_class_defaults *d, cel_arch *a,
     a->act = known[i].act;
     return CEL_OK;
   }
-  return cel_fail(err, CEL_UNSUPPORTED,
-                  "config key %s%s is \"%.64s\"; known are silu, swish, gelu_pytorch_tanh, gelu_new, gelu, relu",
-                  k.path, d->act_key, name);
+  return cel_keys_refuse(k, d->act_key, cel_json_get(k.obj, d->act_key), CEL_UNSUPPORTED,
+                         "one of silu, swish, gelu_pytorch_tanh, gelu_new, gelu, relu", err);
 }
 
 static cel_status read_sizes(cel_keys k, bool nested, const cel_class_defaults *d, cel_arch *a, cel_err *err) {

@@ -20,13 +20,16 @@ static const cel_family *find_family(const char *model_type, const char **word) 
   return NULL;
 }
 
-static cel_status refuse_type(const char *model_type, cel_err *err) {
+static cel_status refuse_type(const cel_json *cfg, const cel_json *root, cel_err *err) {
+  const cel_json *type = cel_json_get(cfg, "model_type");
   cel_buf known = {0};
+  cel_buf_addz(&known, "one of ");
   for (const cel_family *const *f = cel_families; *f; f++)
     for (int i = 0; i < CEL_COUNT((*f)->model_types) && (*f)->model_types[i]; i++)
-      cel_buf_printf(&known, "%s%s", known.n ? ", " : "", (*f)->model_types[i]);
-  cel_status s = cel_fail(err, CEL_UNSUPPORTED, "config key model_type is \"%.64s\"; known are %s", model_type,
-                          known.p ? known.p : "none");
+      cel_buf_printf(&known, "%s%s", f == cel_families && i == 0 ? "" : ", ", (*f)->model_types[i]);
+  cel_keys k = {cfg, cfg == root ? "" : "text_config."}, outer = {root, ""};
+  cel_status s = cel_keys_refuse(type ? k : outer, "model_type", type ? type : cel_json_get(root, "model_type"),
+                                 CEL_UNSUPPORTED, known.p ? known.p : "a known one", err);
   cel_buf_deinit(&known);
   return s;
 }
@@ -86,7 +89,7 @@ cel_status cel_arch_from_config(const cel_json *config, const cel_json *generati
   const char *model_type, *word;
   CEL_TRY(find_text(config, &cfg, &model_type, err));
   const cel_family *family = find_family(model_type, &word);
-  if (!family) return refuse_type(model_type, err);
+  if (!family) return refuse_type(cfg, config, err);
   if (generation_config && !json_is_object(generation_config))
     return cel_fail(err, CEL_MALFORMED, "the generation_config is no JSON object");
   *out = (cel_arch){.family = family, .model_type = word, .bos = -1};

@@ -29,6 +29,9 @@ CEL_MUST_CHECK cel_status cel_keys_floats(cel_keys k, const char *key, int n, ce
 // A sub-object; *out stays when absent or null.
 CEL_MUST_CHECK cel_status cel_keys_object(cel_keys k, const char *key, const cel_json **out, cel_err *err);
 CEL_MUST_CHECK cel_status cel_keys_need(cel_keys k, const char *key, cel_err *err);  // absent or null is refused
+// "config key <path><key> is <v>; it must be <right>"; returns `status`.
+cel_status cel_keys_refuse(cel_keys k, const char *key, const cel_json *v, cel_status status, const char *right,
+                           cel_err *err);
 bool cel_keys_is_null(cel_keys k, const char *key);  // there, and null
 
 // --- common.c -------------------------------------------------------------------------------------

@@ -7,17 +7,22 @@
 
 static const cel_json *find(cel_keys k, const char *key) { return cel_json_get(k.obj, key); }
 
-// The value as the file has it, cut to a readable length.
+// The value as the file has it, in ASCII and cut to a readable length.
 static void show(const cel_json *v, char out[64]) {
-  char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+  char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
   snprintf(out, 64, "%.56s%s", text ? text : "?", text && strlen(text) > 56 ? "..." : "");
   free(text);
 }
 
-static cel_status wrong_kind(cel_keys k, const char *key, const cel_json *v, const char *right, cel_err *err) {
+cel_status cel_keys_refuse(cel_keys k, const char *key, const cel_json *v, cel_status status, const char *right,
+                           cel_err *err) {
   char text[64];
   show(v, text);
-  return cel_fail(err, CEL_MALFORMED, "config key %s%s is %s; it must be %s", k.path, key, text, right);
+  return cel_fail(err, status, "config key %s%s is %s; it must be %s", k.path, key, text, right);
+}
+
+static cel_status wrong_kind(cel_keys k, const char *key, const cel_json *v, const char *right, cel_err *err) {
+  return cel_keys_refuse(k, key, v, CEL_MALFORMED, right, err);
 }
 
 // transformers writes non-finite numbers as {"__float__": "Infinity"}.

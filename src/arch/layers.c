@@ -1,4 +1,6 @@
 // Which layers see the whole past and which a window (text-architectures §1.4).
+#include <stdio.h>
+
 #include "arch/describe.h"
 
 cel_attention_kind cel_layer_all_full(int layer, int64_t unused) {
@@ -20,16 +22,16 @@ cel_attention_kind cel_layer_full_every(int layer, int64_t period) {
 }
 
 static cel_status kind_of_word(const cel_json *item, int layer, cel_attention_kind *out, cel_err *err) {
-  const char *word = json_is_string(item) ? json_string_value(item) : NULL;
-  if (!word) return cel_fail(err, CEL_MALFORMED, "config key layer_types: entry %d is no string", layer);
+  const char *word = json_is_string(item) ? json_string_value(item) : "";
   if (strcmp(word, "full_attention") == 0) {
     *out = CEL_ATTENTION_FULL;
   } else if (strcmp(word, "sliding_attention") == 0) {
     *out = CEL_ATTENTION_SLIDING;
   } else {
-    return cel_fail(err, CEL_UNSUPPORTED,
-                    "config key layer_types: entry %d is \"%.64s\"; known are full_attention, sliding_attention",
-                    layer, word);
+    char path[48];
+    snprintf(path, sizeof path, "layer_types, entry %d,", layer);
+    return cel_keys_refuse((cel_keys){NULL, path}, "", item, CEL_UNSUPPORTED,
+                           "one of full_attention, sliding_attention", err);
   }
   return CEL_OK;
 }

@@ -27,9 +27,9 @@ static cel_status read_type(cel_keys k, cel_rope *r, cel_err *err) {
     r->type = types[i].type;
     return CEL_OK;
   }
-  return cel_fail(err, CEL_UNSUPPORTED,
-                  "config key %srope_type is \"%.64s\"; known are default, linear, dynamic, llama3, yarn, longrope",
-                  k.path, name);
+  const char *key = cel_json_get(k.obj, "rope_type") ? "rope_type" : "type";
+  return cel_keys_refuse(k, key, cel_json_get(k.obj, key), CEL_UNSUPPORTED,
+                         "one of default, linear, dynamic, llama3, yarn, longrope", err);
 }
 
 // Called from the weakest source of a base to the strongest.
