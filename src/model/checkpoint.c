@@ -89,7 +89,7 @@ static cel_status convert(cel_checkpoint *c, const cel_gguf *g, cel_err *err) {
 }
 
 static cel_status open_gguf(cel_checkpoint *c, const char *path, cel_err *err) {
-  cel_map map;
+  cel_map map = {0};
   const char *file;
   cel_gguf g;
   c->format = CEL_FORMAT_GGUF;

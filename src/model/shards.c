@@ -11,7 +11,7 @@
 enum { MAX_INDEX = 256 << 20 };
 
 static cel_status open_shard(cel_checkpoint *c, const char *name, cel_err *err) {
-  cel_map map;
+  cel_map map = {0};
   const char *file, *path = cel_checkpoint_path(c, name);
   if (!path) return cel_fail_oom(err, name);
   CEL_TRY(cel_checkpoint_map(c, path, &map, &file, err));
