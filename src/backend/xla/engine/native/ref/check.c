@@ -147,6 +147,7 @@ static cel_status check_op(void *context, const cel_hlo_op *op, const cel_ref_te
     if (in[i].type->kind != CEL_HLO_KIND_TENSOR)
       return cel_fail(err, CEL_UNSUPPORTED, "%s on something that is no tensor is not evaluated", name);
   const cel_hlo_attr *tolerance = cel_hlo_find_attr(op, "tolerance");
+  if (custom) e.tolerance = 1e-3;
   if (tolerance && tolerance->kind == CEL_HLO_ATTR_FLOAT) e.tolerance = tolerance->f;
   e.min_ulp = (uint64_t)cel_hlo_attr_int(op, "min_ulp_difference", 0);
   e.max_ulp = (uint64_t)cel_hlo_attr_int(op, "max_ulp_difference", custom ? 3 : 1);

@@ -4,7 +4,7 @@
 //
 //   check.expect_eq a, b                exactly equal: equal bits, or equal as numbers (-0 = +0), or both NaN
 //   check.expect_eq_const a, literal    the same
-//   check.expect_almost_eq a, b         |a - b| <= tolerance (default 1e-4), or both NaN
+//   check.expect_almost_eq a, b         |a - b| <= tolerance (1e-4; 1e-3 as a custom call), or both NaN
 //   check.expect_almost_eq_const a, literal
 //   check.expect_close a, b             min_ulp_difference (0) <= units in the last place between a and b
 //                                       <= max_ulp_difference (1; 3 as a custom call). Values that are not

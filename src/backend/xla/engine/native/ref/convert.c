@@ -41,7 +41,7 @@ static cel_status bitcast_convert(const cel_ref_call *c) {
 static uint64_t reduce_bits(uint64_t bits, cel_ref_format f, int64_t ebits, int64_t mbits) {
   uint64_t sign = bits & (uint64_t)1 << (f.ebits + f.mbits);
   uint64_t a = bits ^ sign, exp_mask = (((uint64_t)1 << f.ebits) - 1) << f.mbits;
-  if (a > exp_mask) return bits;  // NaN
+  if (a > exp_mask) return mbits > 0 ? bits : sign | exp_mask;  // NaN; without mantissa only infinity is left
   if (mbits < f.mbits) {
     uint64_t last = (uint64_t)1 << (f.mbits - mbits);
     a = (a + (last >> 1) - 1 + ((a & last) != 0)) & ~(last - 1);

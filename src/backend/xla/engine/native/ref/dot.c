@@ -7,20 +7,20 @@
 
 cel_ref_sum cel_ref_sum_of(cel_etype result) {
   if (result == CEL_ET_F64) return CEL_REF_SUM_F64;
-  if (cel_etype_class(result) == 'C') return CEL_REF_SUM_COMPLEX;
+  if (cel_etype_class(result) == 'C') return result == CEL_ET_C64 ? CEL_REF_SUM_C64 : CEL_REF_SUM_C128;
   return cel_etype_class(result) == 'F' ? CEL_REF_SUM_F32 : CEL_REF_SUM_INT;
 }
 
-int64_t cel_ref_sum_bytes(cel_ref_sum s) { return s == CEL_REF_SUM_F32 ? 4 : s == CEL_REF_SUM_COMPLEX ? 16 : 8; }
+int64_t cel_ref_sum_bytes(cel_ref_sum s) { return s == CEL_REF_SUM_F32 ? 4 : s == CEL_REF_SUM_C128 ? 16 : 8; }
 
 void cel_ref_sum_load(cel_ref_sum s, const cel_ref_tensor *x, int64_t i, void *out, int64_t j) {
-  static const cel_etype as[] = {CEL_ET_F32, CEL_ET_F64, CEL_ET_I64, CEL_ET_C128};
+  static const cel_etype as[] = {CEL_ET_F32, CEL_ET_F64, CEL_ET_I64, CEL_ET_C64, CEL_ET_C128};
   cel_ref_convert_element(x->type->etype, x->data, i, as[s], out, j);
 }
 
 // i1 sums are "any product is true", all others wrap to their width.
 void cel_ref_sum_store(cel_ref_sum s, const void *in, int64_t j, const cel_ref_tensor *y, int64_t i) {
-  static const cel_etype as[] = {CEL_ET_F32, CEL_ET_F64, CEL_ET_I64, CEL_ET_C128};
+  static const cel_etype as[] = {CEL_ET_F32, CEL_ET_F64, CEL_ET_I64, CEL_ET_C64, CEL_ET_C128};
   cel_ref_convert_element(as[s], in, j, y->type->etype, y->data, i);
 }
 
@@ -33,8 +33,15 @@ static void add_f64(double *acc, double a, const double *b, int64_t n) {
 static void add_int(uint64_t *acc, uint64_t a, const uint64_t *b, int64_t n) {
   for (int64_t j = 0; j < n; j++) acc[j] += a * b[j];
 }
-static void add_complex(cel_ref_complex *acc, cel_ref_complex a, const cel_ref_complex *b, int64_t n) {
-  for (int64_t j = 0; j < n; j++) acc[j] += a * b[j];
+static void add_c64(void *acc, const void *a, const void *b, int64_t n) {
+  cel_ref_complex x = cel_ref_get_complex(CEL_ET_C64, a, 0);
+  for (int64_t j = 0; j < n; j++) {
+    cel_ref_complex p = cel_ref_complex_multiply(CEL_ET_C64, x, cel_ref_get_complex(CEL_ET_C64, b, j));
+    cel_ref_put_complex(CEL_ET_C64, acc, j, cel_ref_get_complex(CEL_ET_C64, acc, j) + p);
+  }
+}
+static void add_c128(cel_ref_complex *acc, cel_ref_complex a, const cel_ref_complex *b, int64_t n) {
+  for (int64_t j = 0; j < n; j++) acc[j] += cel_ref_complex_multiply(CEL_ET_C128, a, b[j]);
 }
 
 void cel_ref_sum_add(cel_ref_sum s, void *acc, const void *a, const void *b, int64_t n) {
@@ -42,7 +49,8 @@ void cel_ref_sum_add(cel_ref_sum s, void *acc, const void *a, const void *b, int
     case CEL_REF_SUM_F32: add_f32(acc, *(const float *)a, b, n); break;
     case CEL_REF_SUM_F64: add_f64(acc, *(const double *)a, b, n); break;
     case CEL_REF_SUM_INT: add_int(acc, *(const uint64_t *)a, b, n); break;
-    case CEL_REF_SUM_COMPLEX: add_complex(acc, *(const cel_ref_complex *)a, b, n); break;
+    case CEL_REF_SUM_C64: add_c64(acc, a, b, n); break;
+    case CEL_REF_SUM_C128: add_c128(acc, *(const cel_ref_complex *)a, b, n); break;
   }
 }
 

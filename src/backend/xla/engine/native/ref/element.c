@@ -143,6 +143,13 @@ void cel_ref_put_complex(cel_etype t, void *p, int64_t i, cel_ref_complex x) {
     memcpy((char *)p + i * 16, d, 16);
 }
 
+cel_ref_complex cel_ref_complex_multiply(cel_etype t, cel_ref_complex a, cel_ref_complex b) {
+  double ar = creal(a), ai = cimag(a), br = creal(b), bi = cimag(b);
+  if (t == CEL_ET_C128) return cel_ref_complex_of(ar * br - ai * bi, ar * bi + ai * br);
+  float re = (float)(ar * br) - (float)(ai * bi), im = (float)(ar * bi) + (float)(ai * br);
+  return cel_ref_complex_of((double)re, (double)im);
+}
+
 // Truncates and saturates to a type of `width` bits; NaN gives 0.
 static uint64_t float_to_int(double x, int width, bool is_signed) {
   if (isnan(x)) return 0;

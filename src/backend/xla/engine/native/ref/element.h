@@ -41,6 +41,8 @@ static inline cel_ref_complex cel_ref_complex_of(double re, double im) {
   memcpy(&z, parts, sizeof z);
   return z;
 }
+// By parts, each product and each sum rounded to the part's type (f32 for C64): what compilers make of it.
+cel_ref_complex cel_ref_complex_multiply(cel_etype t, cel_ref_complex a, cel_ref_complex b);
 
 // convert: one element from type to type, by the rules in ref.h.
 void cel_ref_convert_element(cel_etype from, const void *src, int64_t i, cel_etype to, void *dst, int64_t j);

@@ -245,7 +245,8 @@ static bool c_less(cel_ref_complex a, cel_ref_complex b) {  // (real, imaginary)
 }
 static cel_ref_complex c_add(cel_ref_complex a, cel_ref_complex b) { return a + b; }
 static cel_ref_complex c_subtract(cel_ref_complex a, cel_ref_complex b) { return a - b; }
-static cel_ref_complex c_multiply(cel_ref_complex a, cel_ref_complex b) { return a * b; }
+static cel_ref_complex c_multiply(cel_ref_complex a, cel_ref_complex b) { return cel_ref_complex_multiply(CEL_ET_C128, a, b); }
+static cel_ref_complex c_multiply_f32(cel_ref_complex a, cel_ref_complex b) { return cel_ref_complex_multiply(CEL_ET_C64, a, b); }
 static cel_ref_complex c_divide(cel_ref_complex a, cel_ref_complex b) { return a / b; }
 static cel_ref_complex c_maximum(cel_ref_complex a, cel_ref_complex b) { return c_less(b, a) ? a : b; }
 static cel_ref_complex c_minimum(cel_ref_complex a, cel_ref_complex b) { return c_less(a, b) ? a : b; }
@@ -259,14 +260,14 @@ static cel_ref_complex c_atan2(cel_ref_complex a, cel_ref_complex b) {
   return cel_ref_complex_of(cimag(z), -creal(z));
 }
 
-static complex2 *complex2_of(cel_hlo_opcode op) {
+static complex2 *complex2_of(cel_hlo_opcode op, cel_etype t) {
   switch (op) {
     case CEL_HLO_ADD: return c_add;
     case CEL_HLO_ATAN2: return c_atan2;
     case CEL_HLO_DIVIDE: return c_divide;
     case CEL_HLO_MAXIMUM: return c_maximum;
     case CEL_HLO_MINIMUM: return c_minimum;
-    case CEL_HLO_MULTIPLY: return c_multiply;
+    case CEL_HLO_MULTIPLY: return t == CEL_ET_C64 ? c_multiply_f32 : c_multiply;
     case CEL_HLO_POWER: return c_power;
     case CEL_HLO_SUBTRACT: return c_subtract;
     default: return NULL;
@@ -330,7 +331,7 @@ static cel_status binary(const cel_ref_call *c) {
       b->type->etype != t || y->type->etype != t)
     return cel_ref_misfit(c, "operands and result have different types");
   cel_ref_float2 *f = class == 'F' ? cel_ref_float2_of(op) : NULL;
-  complex2 *z = class == 'C' ? complex2_of(op) : NULL;
+  complex2 *z = class == 'C' ? complex2_of(op, t) : NULL;
   cel_ref_int2 *u = class != 'F' && class != 'C' ? cel_ref_int2_of(op, t) : NULL;
   if (!f && !z && !u) return cel_ref_refuse(c, a->type);
   for (int64_t i = 0; i < n; i++) {

@@ -5,8 +5,10 @@
 // Numbers, where the specification leaves a choice:
 //  - Floating-point operations on one element are computed in double and rounded once to the element type.
 //    For add, subtract, multiply, divide and sqrt of f32 and narrower this equals arithmetic in that type.
+//  - Complex numbers: the same with pairs of double; only multiply works by parts in the parts' type.
 //  - dot_general and convolution: f64 results accumulate in f64; f32 and narrower float results take
-//    products and sums in f32, the contracted index ascending, and round once at the end. Integers wrap.
+//    products and sums in f32, the contracted index ascending, and round once at the end. Complex results
+//    likewise in their parts' type. Integers wrap. precision_config changes nothing.
 //  - reduce and reduce_window: acc = init, then acc = body(acc, x) in ascending lexicographic order.
 //    scatter applies updates in that order too. sort is always stable.
 //  - Integers wrap. Division by zero gives all ones (quotient) and the dividend (remainder); the most

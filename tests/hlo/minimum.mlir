@@ -1,0 +1,19 @@
+// NaN wins, and -0 over +0.
+func.func @minimum_f32() {
+  %a = stablehlo.constant dense<[1.0, 0x7FC00000, 0.0, -3.0]> : tensor<4xf32>
+  %b = stablehlo.constant dense<[2.0, 1.0, -0.0, -4.0]> : tensor<4xf32>
+  %y = stablehlo.minimum %a, %b : tensor<4xf32>
+  %want = stablehlo.constant dense<[1.0, 0x7FC00000, -0.0, -4.0]> : tensor<4xf32>
+  check.expect_close %y, %want, max_ulp_difference = 0 : tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @minimum_i8() {
+  %a = stablehlo.constant dense<[-1, 3]> : tensor<2xi8>
+  %b = stablehlo.constant dense<[1, -3]> : tensor<2xi8>
+  %y = stablehlo.minimum %a, %b : tensor<2xi8>
+  check.expect_eq_const %y, dense<[-1, -3]> : tensor<2xi8>
+  return
+}
