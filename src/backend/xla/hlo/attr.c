@@ -1,4 +1,5 @@
 // Attributes: making them and looking them up.
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/xla/hlo/infer.h"
@@ -63,6 +64,11 @@ cel_hlo_attr *cel_hlo_make_ints(cel_hlo_module *m, const char *name, const int64
   return a;
 }
 
+static int by_name(const void *a, const void *b) {
+  const cel_hlo_attr *x = *(cel_hlo_attr *const *)a, *y = *(cel_hlo_attr *const *)b;
+  return strcmp(x->name ? x->name : "", y->name ? y->name : "");
+}
+
 static cel_hlo_attr *make_items(cel_hlo_module *m, const char *name, cel_hlo_attr_kind kind,
                                 cel_hlo_attr *const *items, int64_t n) {
   cel_hlo_attr *a = make(m, name, kind);
@@ -70,6 +76,7 @@ static cel_hlo_attr *make_items(cel_hlo_module *m, const char *name, cel_hlo_att
   if (!copy) return NULL;
   for (int64_t i = 0; i < n; i++)
     if (!(copy[i] = items[i])) return NULL;
+  if (kind == CEL_HLO_ATTR_DICT && n > 1) qsort(copy, (size_t)n, sizeof *copy, by_name);
   a->list = copy;
   a->n = n;
   return a;

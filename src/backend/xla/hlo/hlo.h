@@ -63,7 +63,7 @@ typedef enum cel_hlo_attr_kind {
   CEL_HLO_ATTR_ENUM,     // s: the word alone, as in EQ, DEFAULT, HIGHEST, RNG_BIT_GENERATOR
   CEL_HLO_ATTR_INTS,     // ints[n]: array<i64: ...>, and the fields of dimension-number attributes
   CEL_HLO_ATTR_LIST,     // list[n]
-  CEL_HLO_ATTR_DICT,     // dict[n] sorted as written; each entry's name is set
+  CEL_HLO_ATTR_DICT,     // list[n] in the order of the names; each entry's name is set
   CEL_HLO_ATTR_DENSE,    // type, data: the literal of a constant; see below
   CEL_HLO_ATTR_TYPE,     // type
   CEL_HLO_ATTR_RAW,      // s: kept and printed, not understood (foreign dialects)

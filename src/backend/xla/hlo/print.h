@@ -8,13 +8,13 @@
 typedef struct cel_print_name {
   const char *text;  // NULL: the number
   int number;
+  bool grouped;      // of a first result: it stands for all of them, "%3:2"
 } cel_print_name;
 
 typedef struct cel_print {
   cel_buf *out;
   cel_arena scratch;      // of one function
-  cel_print_name *names;  // [func->n_values] by value->id; of the first result for groups
-  int n_names;
+  cel_print_name *names;  // [func->n_values] by value->id
   int indent;             // spaces before a line
   bool nested;            // inside a region of another operation than func.func
   bool failed;            // out of memory outside of `out`
@@ -24,7 +24,8 @@ typedef struct cel_print {
 // region is named whole before the regions inside it, which start from its counters; siblings reuse.
 bool cel_print_name_values(cel_print *p, const cel_hlo_func *f);
 void cel_print_value(cel_print *p, const cel_hlo_value *v);        // a use: "%3#1"
-void cel_print_value_name(cel_print *p, const cel_hlo_value *v);   // a definition: "%3"
+void cel_print_value_name(cel_print *p, const cel_hlo_value *v);   // the bare name: "%3"
+void cel_print_results(cel_print *p, const cel_hlo_op *op);        // "%3:2 = ", nothing without results
 
 // print_literal.c
 void cel_print_int(cel_buf *out, int64_t v);

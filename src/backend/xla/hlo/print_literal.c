@@ -25,78 +25,120 @@ static void print_unsigned(cel_buf *out, uint64_t u) {
   cel_buf_addz(out, digits);
 }
 
-// Significant digits and the power of ten of the first, from "d.ddde+xx"; the separator is the locale's.
+// ---- floats ------------------------------------------------------------------------------------
+//
+// MLIR writes six significant digits when they read back to the same bits, else as many as any value of
+// the type may need, else the bits in hexadecimal. Its decimals are cut before they are rounded (the exact
+// integer mantissa * 5^k loses as many digits as its surplus of bits allows), so 1e-05 as f32 comes out as
+// 9.99999974E-6. We follow the arithmetic, so that texts agree byte for byte.
+
+enum { EXACT_DIGITS = 800 };  // the longest exact decimal of an f64 has 767
+
 typedef struct decimal {
-  char digits[24];
-  int n, exponent;
+  char digits[24];  // no trailing zeros; at least one digit
+  int n, last;      // power of ten of the last digit
 } decimal;
 
-static decimal to_decimal(double magnitude, int digits) {
-  char text[48];
-  decimal d = {.n = 0};
-  snprintf(text, sizeof text, "%.*e", digits - 1, magnitude);
-  const char *p = text;
-  for (; *p && *p != 'e'; p++)
-    if (*p >= '0' && *p <= '9' && d.n < (int)sizeof d.digits) d.digits[d.n++] = *p;
-  d.exponent = *p == 'e' ? atoi(p + 1) : 0;
+static int digits_at_most(cel_etype e) {
+  switch (e) {
+    case CEL_ET_F64: return 17;
+    case CEL_ET_F32: return 9;
+    case CEL_ET_F16: return 5;
+    case CEL_ET_BF16: return 4;
+    case CEL_ET_F8E4M3FN: return 3;
+    default: return 2;
+  }
+}
+
+static void strip_zeros(decimal *d) {
+  for (; d->n > 1 && d->digits[d->n - 1] == '0'; d->n--) d->last++;
+}
+
+// Rounds digits[kept] half up to `precision` digits.
+static decimal round_digits(const char *digits, int kept, int precision, int last) {
+  decimal d = {.n = CEL_MIN(kept, precision), .last = last + CEL_MAX(0, kept - precision)};
+  memcpy(d.digits, digits, (size_t)d.n);
+  if (kept > precision && digits[precision] >= '5') {
+    while (d.n && d.digits[d.n - 1] == '9') d.n--, d.last++;
+    if (d.n) d.digits[d.n - 1]++;
+    else d.digits[d.n++] = '1';
+  }
+  strip_zeros(&d);
   return d;
 }
 
-// Whether reading the value back from `digits` significant digits gives the same element. Written and read
-// under the same locale.
-static bool survives(cel_etype e, double magnitude, int digits) {
+// magnitude: positive and finite.
+static decimal to_decimal(double magnitude, int precision) {
+  int e2, k;
+  double mantissa = ldexp(frexp(magnitude, &e2), 53);  // an integer of 53 bits
+  for (e2 -= 53; fmod(mantissa, 2) == 0; e2++) mantissa /= 2;
+  k = e2 < 0 ? -e2 : 0;  // mantissa * 5^k * 10^-k, or mantissa * 2^e2
+  int bits = (int)floor(log2(mantissa) + (e2 < 0 ? k * 2.321928094887362348 : e2)) + 1;
+  char text[EXACT_DIGITS + 16], digits[EXACT_DIGITS + 16];
+  int n = 0, wanted = CEL_MIN(EXACT_DIGITS, (int)(bits * 0.30103) + 3);
+  snprintf(text, sizeof text, "%.*e", wanted - 1, magnitude);
+  const char *p = text;
+  for (; *p && *p != 'e'; p++)
+    if (*p >= '0' && *p <= '9') digits[n++] = *p;  // not the separator, which is the locale's
+  int first = *p == 'e' ? atoi(p + 1) : 0, total = first + k + 1;
+  int needed = (precision * 196 + 58) / 59, cut = bits > needed ? (bits - needed) * 59 / 196 : 0;
+  int kept = CEL_MAX(1, CEL_MIN(n, total - cut));
+  return round_digits(digits, kept, precision, first - kept + 1);
+}
+
+// Whether the decimal reads back to the same element. The text has no separator: locales don't matter.
+static bool survives(cel_etype e, double magnitude, const decimal *d) {
   char text[48];
   unsigned char again[8], once[8];
-  snprintf(text, sizeof text, "%.*e", digits - 1, magnitude);
+  snprintf(text, sizeof text, "%.*se%d", d->n, d->digits, d->last);
   double back = e == CEL_ET_F32 ? (double)strtof(text, NULL) : strtod(text, NULL);
   return cel_hlo_element_from_double(e, back, again) && cel_hlo_element_from_double(e, magnitude, once) &&
          memcmp(again, once, (size_t)cel_etype_bytes(e)) == 0;
 }
 
-// MLIR's first choice: six significant digits, filled up to seven, "1.000000e+00".
-static void print_short(cel_buf *out, double magnitude) {
-  decimal d = to_decimal(magnitude, 6);
-  char text[40];
-  snprintf(text, sizeof text, "%c.%.5s0e%c%02d", d.digits[0], d.digits + 1, d.exponent < 0 ? '-' : '+',
-           abs(d.exponent));
-  cel_buf_addz(out, text);
+// "1.000000e+00": a digit, six more (the last always 0), two digits of exponent.
+static void print_short(cel_buf *out, const decimal *d) {
+  int exponent = d->last + d->n - 1;
+  cel_buf_printf(out, "%c.%.*s%.*se%c%02d", d->digits[0], d->n - 1, d->digits + 1, 7 - d->n, "000000",
+                 exponent < 0 ? '-' : '+', abs(exponent));
 }
 
-// MLIR's second choice: as many digits as any value of the type needs, plain notation near 1. False where
-// that gives no decimal point: such values are written in hexadecimal.
-static bool print_full(cel_buf *out, double magnitude, int digits) {
-  decimal d = to_decimal(magnitude, digits);
-  while (d.n > 1 && d.digits[d.n - 1] == '0') d.n--;
-  char text[64];
-  int first = d.exponent, last = d.exponent - d.n + 1;  // powers of ten of the first and last digit
-  if (last >= 0 && last <= 3 && d.n + last <= digits) return false;
-  if (last < 0 && first >= 0)
-    snprintf(text, sizeof text, "%.*s.%.*s", first + 1, d.digits, d.n - first - 1, d.digits + first + 1);
-  else if (last < 0 && -first <= 3)
-    snprintf(text, sizeof text, "0.%.*s%.*s", -first - 1, "000", d.n, d.digits);
+// Plain notation near 1, else with E. False where there would be no separator: an integer.
+static bool print_long(cel_buf *out, const decimal *d, int precision) {
+  int exponent = d->last + d->n - 1;
+  if (d->last >= 0 && d->last <= 3 && d->n + d->last <= precision) return false;
+  if (d->last < 0 && exponent >= 0)
+    cel_buf_printf(out, "%.*s.%.*s", exponent + 1, d->digits, d->n - exponent - 1, d->digits + exponent + 1);
+  else if (d->last < 0 && -exponent <= 3)
+    cel_buf_printf(out, "0.%.*s%.*s", -exponent - 1, "000", d->n, d->digits);
   else
-    snprintf(text, sizeof text, "%c.%.*sE%c%d", d.digits[0], d.n > 1 ? d.n - 1 : 1, d.n > 1 ? d.digits + 1 : "0",
-             d.exponent < 0 ? '-' : '+', abs(d.exponent));
-  cel_buf_addz(out, text);
+    cel_buf_printf(out, "%c.%.*sE%c%d", d->digits[0], d->n > 1 ? d->n - 1 : 1, d->n > 1 ? d->digits + 1 : "0",
+                   exponent < 0 ? '-' : '+', abs(exponent));
   return true;
 }
 
 void cel_print_float(cel_buf *out, cel_etype e, const void *data) {
   double v = cel_hlo_element_to_double(e, data);
+  if (v == 0) {
+    cel_buf_addz(out, signbit(v) ? "-0.000000e+00" : "0.000000e+00");
+    return;
+  }
   if (isfinite(v)) {
     size_t before = out->n;
+    decimal d = to_decimal(fabs(v), 6);
     if (signbit(v)) cel_buf_addc(out, '-');
-    if (survives(e, fabs(v), 6)) {
-      print_short(out, fabs(v));
+    if (survives(e, fabs(v), &d)) {
+      print_short(out, &d);
       return;
     }
-    if (print_full(out, fabs(v), e == CEL_ET_F64 ? 17 : 9)) return;
+    d = to_decimal(fabs(v), digits_at_most(e));
+    if (survives(e, fabs(v), &d) && print_long(out, &d, digits_at_most(e))) return;
     if (!out->failed) out->n = before;
   }
-  char text[24];
-  snprintf(text, sizeof text, "0x%llX", (unsigned long long)cel_hlo_element_bits(e, data));
-  cel_buf_addz(out, text);
+  cel_buf_printf(out, "0x%llX", (unsigned long long)cel_hlo_element_bits(e, data));
 }
+
+// ---- dense literals ------------------------------------------------------------------------------
 
 static void print_element(cel_buf *out, const cel_hlo_attr *a, int64_t i) {
   cel_etype e = a->type->etype;

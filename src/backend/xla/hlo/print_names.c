@@ -77,9 +77,9 @@ static void give(namer *n, const cel_hlo_value *v, const char *wanted) {
   n->p->names[v->id].text = name;
 }
 
-static void name_arg(namer *n, const cel_hlo_value *v, const char *otherwise) {
-  if (v->name || otherwise) {
-    give(n, v, v->name ? v->name : otherwise);
+static void name_arg(namer *n, const cel_hlo_value *v) {
+  if (v->name) {
+    give(n, v, v->name);
     return;
   }
   char text[24];
@@ -90,44 +90,46 @@ static void name_arg(namer *n, const cel_hlo_value *v, const char *otherwise) {
   else n->p->failed = true;
 }
 
+static void name_result(namer *n, const cel_hlo_value *v, const char *otherwise) {
+  const char *name = v->name ? v->name : otherwise;
+  if (name) give(n, v, name);
+  else n->p->names[v->id].number = n->next_value++;
+}
+
+// Two operations whose results MLIR names one by one, with these names.
+static const char *result_name(const cel_hlo_op *op, int i) {
+  if (op->opcode == CEL_HLO_RNG_BIT_GENERATOR) return i ? "output" : "output_state";
+  if (op->opcode == CEL_HLO_CHLO_TOP_K) return i ? "indices" : "values";
+  if (op->opcode != CEL_HLO_CONSTANT || op->results[0].type->kind != CEL_HLO_KIND_TENSOR) return NULL;
+  char class = cel_etype_class(op->results[0].type->etype);
+  return class == 'F' || class == 'C' ? "cst" : "c";
+}
+
 static void name_results(namer *n, const cel_hlo_op *op) {
   if (op->n_results == 0) return;
-  const cel_hlo_value *v = &op->results[0];
-  if (v->name) {
-    give(n, v, v->name);
-  } else if (op->opcode == CEL_HLO_CONSTANT && v->type->kind == CEL_HLO_KIND_TENSOR) {
-    char class = cel_etype_class(v->type->etype);
-    give(n, v, class == 'F' || class == 'C' ? "cst" : "c");
-  } else {
-    n->p->names[v->id].number = n->next_value++;
-  }
+  bool spread = op->n_results == 1 || (!op->results[0].name && result_name(op, 0));
+  for (int i = 1; i < op->n_results; i++) spread = spread || op->results[i].name;
+  n->p->names[op->results[0].id].grouped = !spread;
+  for (int i = 0; i < (spread ? op->n_results : 1); i++)
+    name_result(n, &op->results[i], spread ? result_name(op, i) : NULL);
 }
 
 static void name_block(namer *n, const cel_hlo_block *b);
 
-// The regions of a while carry one list of names: the body's arguments are called as the condition's.
-static void name_body_args(namer *n, const cel_hlo_op *op, const cel_hlo_block *b) {
+// The regions of a while carry one list of names: the body's arguments are called as the condition's, which
+// come out the same because both regions start from the same names and counters.
+static const char *while_arg_name(const cel_hlo_op *op, int k) {
   const cel_hlo_block *cond = op->regions[0];
-  for (int i = 0; i < b->n_args; i++) {
-    const char *name = i < cond->n_args ? n->p->names[cond->args[i]->id].text : NULL;
-    if (name && !taken(n, name)) {
-      take(n, name);
-      n->p->names[b->args[i]->id].text = name;
-    } else {
-      name_arg(n, b->args[i], "iterArg");
-    }
-  }
+  return cond && k < cond->n_args && cond->args[k]->name ? cond->args[k]->name : "iterArg";
 }
 
 static void name_region(namer *n, const cel_hlo_op *op, int i) {
   const cel_hlo_block *b = op->regions[i];
   if (!b) return;
   namer outer = *n;
-  if (op->opcode == CEL_HLO_WHILE && i == 1 && op->regions[0]) {
-    name_body_args(n, op, b);
-  } else {
-    for (int k = 0; k < b->n_args; k++)
-      name_arg(n, b->args[k], op->opcode == CEL_HLO_WHILE ? "iterArg" : NULL);
+  for (int k = 0; k < b->n_args; k++) {
+    if (op->opcode == CEL_HLO_WHILE) give(n, b->args[k], while_arg_name(op, k));
+    else name_arg(n, b->args[k]);
   }
   name_block(n, b);
   leave_scope(n, outer.last);
@@ -145,12 +147,11 @@ static void name_block(namer *n, const cel_hlo_block *b) {
 bool cel_print_name_values(cel_print *p, const cel_hlo_func *f) {
   namer n = {.p = p, .cap = 16};
   while (n.cap < (size_t)f->n_values) n.cap *= 2;
-  p->n_names = f->n_values;
   p->names = CEL_NEW_ARRAY(&p->scratch, cel_print_name, f->n_values);
   n.buckets = CEL_NEW_ARRAY(&p->scratch, used *, n.cap);
   if (!p->names || !n.buckets) return false;
   if (f->body) {
-    for (int i = 0; i < f->body->n_args; i++) name_arg(&n, f->body->args[i], NULL);
+    for (int i = 0; i < f->body->n_args; i++) name_arg(&n, f->body->args[i]);
     name_block(&n, f->body);
   }
   return !p->failed;
@@ -164,11 +165,21 @@ void cel_print_value_name(cel_print *p, const cel_hlo_value *v) {
 }
 
 void cel_print_value(cel_print *p, const cel_hlo_value *v) {
-  if (!v->def || v->def->n_results == 1) {
+  if (!v->def || !p->names[v->def->results[0].id].grouped) {
     cel_print_value_name(p, v);
     return;
   }
   cel_print_value_name(p, &v->def->results[0]);
   cel_buf_addc(p->out, '#');
   cel_print_int(p->out, v->index);
+}
+
+void cel_print_results(cel_print *p, const cel_hlo_op *op) {
+  bool grouped = op->n_results && p->names[op->results[0].id].grouped;
+  for (int i = 0; i < (grouped ? 1 : op->n_results); i++) {
+    if (i) cel_buf_addz(p->out, ", ");
+    cel_print_value_name(p, &op->results[i]);
+  }
+  if (grouped) cel_buf_printf(p->out, ":%d", op->n_results);
+  if (op->n_results) cel_buf_addz(p->out, " = ");
 }

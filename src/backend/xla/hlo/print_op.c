@@ -118,8 +118,8 @@ static bool returns(cel_print *p, const cel_hlo_op *op) {
   // func.func makes `func` the dialect of what stands in its body without a prefix
   cel_buf_addz(p->out, op->opcode == CEL_HLO_RETURN && !p->nested ? "return" : op->name);
   attrs_but(p, op, "");
+  if (op->opcode == CEL_HLO_REGION_RETURN || op->n_operands) cel_buf_addc(p->out, ' ');
   if (op->n_operands == 0) return true;
-  cel_buf_addc(p->out, ' ');
   cel_print_operands(p, op);
   cel_buf_addz(p->out, " : ");
   operand_types(p, op);
@@ -410,11 +410,7 @@ static bool pretty(cel_print *p, const cel_hlo_op *op) {
 
 void cel_print_op(cel_print *p, const cel_hlo_op *op) {
   cel_print_line(p);
-  if (op->n_results) {
-    cel_print_value_name(p, &op->results[0]);
-    if (op->n_results > 1) cel_buf_printf(p->out, ":%d", op->n_results);
-    cel_buf_addz(p->out, " = ");
-  }
+  cel_print_results(p, op);
   size_t before = p->out->n;
   if (!pretty(p, op)) {
     if (!p->out->failed) p->out->n = before;

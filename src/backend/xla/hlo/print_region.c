@@ -107,7 +107,7 @@ bool cel_print_while(cel_print *p, const cel_hlo_op *op) {
   cel_buf_addz(p->out, " attributes");
   if (!cel_print_attrs(p, op->attrs, op->n_attrs, "") && !p->out->failed) p->out->n = before;
   cel_print_line(p);
-  cel_buf_addz(p->out, " cond ");
+  cel_buf_addz(p->out, "cond ");
   braced(p, op->regions[0]);
   cel_buf_addz(p->out, " do ");
   braced(p, op->regions[1]);
