@@ -80,8 +80,8 @@ static bool is_ascii(cel_str s) {
   return all < 0x80;
 }
 
-static cel_status run_form(const cel_norm *n, cel_str in, cel_buf *out, cel_regex_run *regex, cel_err *err) {
-  (void)regex;
+static cel_status run_form(const cel_norm *n, cel_str in, cel_buf *out, cel_norm_run *run, cel_err *err) {
+  (void)run;
   if (is_ascii(in)) {
     cel_buf_adds(out, in);
     return CEL_OK;
@@ -102,8 +102,8 @@ static cel_status run_form(const cel_norm *n, cel_str in, cel_buf *out, cel_rege
   return ok ? CEL_OK : cel_fail_oom(err, "normalizing a text");
 }
 
-static cel_status run_lowercase(const cel_norm *n, cel_str in, cel_buf *out, cel_regex_run *regex, cel_err *err) {
-  (void)n, (void)regex, (void)err;
+static cel_status run_lowercase(const cel_norm *n, cel_str in, cel_buf *out, cel_norm_run *run, cel_err *err) {
+  (void)n, (void)run, (void)err;
   for (size_t i = 0; i < in.n;) {
     uint32_t c = cel_char_next(in.p, &i);
     char text[4];
@@ -118,29 +118,30 @@ static cel_status run_lowercase(const cel_norm *n, cel_str in, cel_buf *out, cel
   return CEL_OK;
 }
 
-static cel_status run_replace(const cel_norm *n, cel_str in, cel_buf *out, cel_regex_run *regex, cel_err *err) {
-  cel_find f = {.pattern = &n->find, .run = regex, .text = in};
+static cel_status run_replace(const cel_norm *n, cel_str in, cel_buf *out, cel_norm_run *run, cel_err *err) {
+  cel_find f = {.pattern = &n->find, .run = run->regex, .text = in};
   size_t done = 0, most = in.n * CEL_TEXT_GROWTH + CEL_TEXT_SLACK;
   for (bool found;;) {
     CEL_TRY(cel_find_next(&f, &found, err));
     if (!found || out->n > most) break;  // over the limit: the caller reports it
     cel_buf_add(out, in.p + done, f.start - done);
     cel_buf_adds(out, n->with);
+    if (f.start == 0 && f.end > 0 && n->with.n == 0) run->moved = true;
     done = f.end;
   }
   cel_buf_add(out, in.p + done, in.n - done);
   return CEL_OK;
 }
 
-static cel_status run_prepend(const cel_norm *n, cel_str in, cel_buf *out, cel_regex_run *regex, cel_err *err) {
-  (void)regex, (void)err;
+static cel_status run_prepend(const cel_norm *n, cel_str in, cel_buf *out, cel_norm_run *run, cel_err *err) {
+  (void)run, (void)err;
   if (in.n) cel_buf_adds(out, n->with);
   cel_buf_adds(out, in);
   return CEL_OK;
 }
 
-static cel_status run_strip(const cel_norm *n, cel_str in, cel_buf *out, cel_regex_run *regex, cel_err *err) {
-  (void)regex, (void)err;
+static cel_status run_strip(const cel_norm *n, cel_str in, cel_buf *out, cel_norm_run *run, cel_err *err) {
+  (void)err;
   size_t from = 0, to = in.n;
   for (size_t i = 0; n->left && i < in.n && cel_char_is_space(cel_char_next(in.p, &i));) from = i;
   while (n->right && to > from) {
@@ -148,6 +149,7 @@ static cel_status run_strip(const cel_norm *n, cel_str in, cel_buf *out, cel_reg
     if (!cel_char_is_space(cel_char_next(in.p, &i))) break;
     to = start;
   }
+  if (from > 0) run->moved = true;
   cel_buf_add(out, in.p + from, to - from);
   return CEL_OK;
 }
@@ -211,17 +213,23 @@ cel_status cel_norm_replace_spaces(cel_text_build *b, cel_norms *norms, cel_str 
   return add(b, norms, &n, err);
 }
 
-cel_status cel_norms_run(const cel_norms *norms, cel_str in, cel_buf buffers[2], cel_regex_run *regex, cel_str *out,
-                         cel_err *err) {
+void cel_norm_run_deinit(cel_norm_run *run) {
+  cel_buf_deinit(&run->buffers[0]);
+  cel_buf_deinit(&run->buffers[1]);
+}
+
+cel_status cel_norms_run(const cel_norms *norms, cel_str in, cel_norm_run *run, cel_str *out, cel_err *err) {
   size_t most = CEL_MIN(in.n * CEL_TEXT_GROWTH + CEL_TEXT_SLACK, (size_t)CEL_TEXT_MOST);
   *out = in;
+  run->moved = false;
   for (int i = 0; i < norms->n; i++) {
-    cel_buf *b = &buffers[i & 1];
+    cel_buf *b = &run->buffers[i & 1];
     cel_buf_clear(b);
-    CEL_TRY(norms->step[i].run(&norms->step[i], *out, b, regex, err));
+    CEL_TRY(norms->step[i].run(&norms->step[i], *out, b, run, err));
     if (b->failed) return cel_fail_oom(err, "normalizing a text");
     if (b->n > most) {
-      return cel_fail(err, CEL_TOO_LONG, "a text of %zu bytes grows to more than %zu in the tokenizer's normalizer", in.n, most);
+      return cel_fail(err, CEL_TOO_LONG, "a text of %zu bytes grows to more than %zu in the tokenizer's normalizer", in.n,
+                      most);
     }
     *out = cel_buf_str(b);
   }

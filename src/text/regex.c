@@ -12,20 +12,32 @@ struct cel_regex {
   pcre2_code *code;
 };
 
-// White_Space as class members; PCRE2's own \s has U+180E as well.
+// Members of a class: White_Space (PCRE2's own \s has U+180E as well) and what Oniguruma calls a word
+// character: letters, marks, decimal and letter numbers, connectors, circled letters, and of the other numbers
+// those of Latin-1.
 static const char SPACES[] =
     "\\t-\\r \\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}";
+#define WORDS                                                                                             \
+  "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}\\x{24B6}-\\x{24E9}\\x{1F130}-\\x{1F149}" \
+  "\\x{1F150}-\\x{1F169}\\x{1F170}-\\x{1F189}"
 
-// Puts what stands for the escape \c; false when the escape is kept.
+// Puts what stands for the escape \c; false when the escape is kept. A negated set inside a set is PCRE2's
+// own: \S differs at U+180E only, \W at marks.
 static bool put_escape(cel_buf *out, char c, bool in_class) {
   const char *open = in_class ? "" : "[", *close = in_class ? "" : "]";
   switch (c) {
     case 's': cel_buf_printf(out, "%s%s%s", open, SPACES, close); return true;
-    case 'S':
-      if (in_class) return false;  // a negated set inside a set: PCRE2's own, which differs at U+180E only
-      cel_buf_printf(out, "[^%s]", SPACES);
-      return true;
+    case 'w': cel_buf_printf(out, "%s%s%s", open, WORDS, close); return true;
     case 'h': cel_buf_printf(out, "%s0-9a-fA-F%s", open, close); return true;  // a hex digit in Ruby
+    default: break;
+  }
+  if (in_class) return false;
+  switch (c) {
+    case 'S': cel_buf_printf(out, "[^%s]", SPACES); return true;
+    case 'W': cel_buf_printf(out, "[^%s]", WORDS); return true;
+    case 'H': cel_buf_addz(out, "[^0-9a-fA-F]"); return true;
+    case 'b': cel_buf_addz(out, "(?:(?<=[" WORDS "])(?![" WORDS "])|(?<![" WORDS "])(?=[" WORDS "]))"); return true;
+    case 'B': cel_buf_addz(out, "(?:(?<=[" WORDS "])(?=[" WORDS "])|(?<![" WORDS "])(?![" WORDS "]))"); return true;
     default: return false;
   }
 }

@@ -26,9 +26,16 @@ void cel_byte_chars_init(cel_byte_chars *t);
 bool cel_byte_chars_decode(const cel_byte_chars *t, cel_str token, cel_buf *out);
 
 // Normalizer. `in` is valid UTF-8 and so is what is appended to *out.
+typedef struct cel_norm_run {  // zero-initialize but for `regex`
+  cel_regex_run *regex;
+  cel_buf buffers[2];
+  bool moved;  // what the text began with was taken away
+} cel_norm_run;
+void cel_norm_run_deinit(cel_norm_run *run);  // leaves the regex_run alone
+
 typedef struct cel_norm cel_norm;
 struct cel_norm {
-  cel_status (*run)(const cel_norm *n, cel_str in, cel_buf *out, cel_regex_run *regex, cel_err *err);
+  cel_status (*run)(const cel_norm *n, cel_str in, cel_buf *out, cel_norm_run *run, cel_err *err);
   cel_pattern find;
   cel_str with;
   bool left, right;
@@ -40,9 +47,9 @@ typedef struct cel_norms {
 } cel_norms;
 
 CEL_MUST_CHECK cel_status cel_norms_read(cel_text_build *b, const cel_json *json, cel_norms *out, cel_err *err);
-// The text after all steps: `in` itself when there are none, else held by one of the two buffers.
-CEL_MUST_CHECK cel_status cel_norms_run(const cel_norms *norms, cel_str in, cel_buf buffers[2], cel_regex_run *regex,
-                                        cel_str *out, cel_err *err);
+// The text after all steps: `in` itself when there are none, else held by one of the run's buffers.
+CEL_MUST_CHECK cel_status cel_norms_run(const cel_norms *norms, cel_str in, cel_norm_run *run, cel_str *out,
+                                        cel_err *err);
 // Single steps, for vocabularies that do not come as tokenizer.json. Texts are borrowed.
 CEL_MUST_CHECK cel_status cel_norm_prepend(cel_text_build *b, cel_norms *norms, cel_str text, cel_err *err);
 CEL_MUST_CHECK cel_status cel_norm_replace_spaces(cel_text_build *b, cel_norms *norms, cel_str with, cel_err *err);

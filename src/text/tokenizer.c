@@ -36,21 +36,21 @@ void cel_tokenizer_add_end(cel_tokenizer *t, int32_t id) {
 }
 
 static cel_status normalize_contents(cel_tokenizer *t, cel_err *err) {
-  cel_buf buffers[2] = {{0}};
   cel_regex_run regex = {0};
+  cel_norm_run run = {.regex = &regex};
   cel_status s = CEL_OK;
   for (int32_t i = 0; s == CEL_OK && i < t->n_added; i++) {
     cel_added_token *a = &t->added_tokens[i];
     cel_str text;
     if (!a->normalized) continue;
-    CEL_TRY_DONE(s, cel_norms_run(&t->norms, a->content, buffers, &regex, &text, err));
+    CEL_TRY_DONE(s, cel_norms_run(&t->norms, a->content, &run, &text, err));
     char *copy = cel_arena_dup(&t->arena, text.p, text.n);
     if (!copy) s = cel_fail_oom(err, "added tokens");
     a->content = (cel_str){copy, text.n};
+    t->tokens[a->id].text = a->content;  // decoding gives the normalized form, as in the reference
   }
 done:
-  cel_buf_deinit(&buffers[0]);
-  cel_buf_deinit(&buffers[1]);
+  cel_norm_run_deinit(&run);
   cel_regex_run_deinit(&regex);
   return s;
 }
@@ -95,7 +95,8 @@ typedef struct encoder {
   const cel_tokenizer *t;
   cel_encode_options how;
   cel_added_parts parts, inner;
-  cel_buf valid, normalized[2];
+  cel_buf valid;
+  cel_norm_run normalizing;
   cel_pieces pieces;
   cel_bpe_scratch scratch;
   cel_regex_run regex;
@@ -106,8 +107,7 @@ static void encoder_deinit(encoder *e) {
   cel_added_parts_deinit(&e->parts);
   cel_added_parts_deinit(&e->inner);
   cel_buf_deinit(&e->valid);
-  cel_buf_deinit(&e->normalized[0]);
-  cel_buf_deinit(&e->normalized[1]);
+  cel_norm_run_deinit(&e->normalizing);
   cel_pieces_deinit(&e->pieces);
   cel_bpe_scratch_deinit(&e->scratch);
   cel_regex_run_deinit(&e->regex);
@@ -142,7 +142,8 @@ static cel_status encode_stretch(encoder *e, cel_str text, bool at_start, cel_er
 }
 
 static cel_status encode_text(encoder *e, cel_str text, bool at_start, cel_err *err) {
-  CEL_TRY(cel_norms_run(&e->t->norms, text, e->normalized, &e->regex, &text, err));
+  CEL_TRY(cel_norms_run(&e->t->norms, text, &e->normalizing, &text, err));
+  at_start = at_start && !e->normalizing.moved;
   if (!e->t->normalized.nodes) return encode_stretch(e, text, at_start, err);
   CEL_TRY(cel_added_split(&e->t->normalized, text, e->how.parse_special, &e->inner, err));
   for (size_t i = 0; i < e->inner.n; i++) {
@@ -197,6 +198,7 @@ cel_status cel_encode(const cel_tokenizer *t, cel_str text, cel_encode_options h
     return cel_fail(err, CEL_TOO_LONG, "a text of %zu bytes to encode, at most %d are supported", text.n, CEL_TEXT_MOST);
   }
   encoder e = {.t = t, .how = how};
+  e.normalizing.regex = &e.regex;
   cel_status s;
   if (text.n >= CACHE_FROM) cel_bpe_cache_on(&e.scratch);
   CEL_TRY_DONE(s, make_valid(&text, &e.valid, err));

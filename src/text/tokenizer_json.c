@@ -27,7 +27,7 @@ static cel_status added_list(const loader *l, const cel_json *root, const cel_js
   return cel_fail(err, CEL_MALFORMED, "%s: added_tokens must be a list", l->b.name);
 }
 
-// Highest id + 1 over model.vocab and added_tokens, every id checked; the bytes of all texts.
+// Room for the ids of model.vocab and of added tokens behind them, every id checked; the bytes of all texts.
 static cel_status measure(const loader *l, const cel_json *vocab, const cel_json *added, int64_t *size, size_t *bytes,
                           cel_err *err) {
   int64_t highest = cel_highest_id((int64_t)json_object_size(vocab) + (int64_t)json_array_size(added));
@@ -47,9 +47,9 @@ static cel_status measure(const loader *l, const cel_json *vocab, const cel_json
       return cel_fail(err, CEL_MALFORMED, "%s: added_tokens[%zu] needs a string \"content\"", l->b.name, i);
     }
     CEL_TRY(check_id(l, cel_json_get(a, "id"), str_of(content), highest, "added_tokens", err));
-    *size = CEL_MAX(*size, json_integer_value(cel_json_get(a, "id")) + 1);
     *bytes += json_string_length(content);
   }
+  *size += (int64_t)json_array_size(added);
   return CEL_OK;
 }
 
@@ -60,17 +60,26 @@ static cel_str keep(char **text, cel_str s) {
   return kept;
 }
 
+// The id of an added token: the model's where it has the content; else the next one behind the model's count and
+// the added tokens so far. The id in the file says the same in every file that was written whole.
+static int32_t added_id(const cel_tokenizer *t, cel_str content, int32_t *highest) {
+  int32_t id = cel_tokenizer_find(t, content);
+  if (id < 0) id = *highest >= t->model.vocab.n ? *highest + 1 : t->model.vocab.n;
+  *highest = CEL_MAX(*highest, id);
+  return id;
+}
+
 static cel_status read_added(loader *l, const cel_json *added, char **text, cel_err *err) {
   cel_tokenizer *t = l->t;
   int64_t n = (int64_t)json_array_size(added);
   t->added_tokens = CEL_NEW_ARRAY(&t->arena, cel_added_token, n);
   if (!t->added_tokens || !cel_vocab_init(&t->added_names, &t->arena, n, *text)) return cel_fail_oom(err, l->b.name);
+  int32_t highest = -1;
   for (int64_t i = 0; i < n; i++) {
     const cel_json *a = json_array_get(added, (size_t)i);
     cel_str content = keep(text, str_of(cel_json_get(a, "content")));
-    int32_t id = cel_vocab_get(&t->model.vocab, content);  // the model's id counts where it has the token
-    if (id < 0) id = (int32_t)json_integer_value(cel_json_get(a, "id"));
     if (content.n == 0) continue;
+    int32_t id = added_id(t, content, &highest);
     cel_added_token *out = &t->added_tokens[t->n_added++];
     *out = (cel_added_token){.content = content, .id = id,
                              .single_word = cel_json_bool(a, "single_word", false),
@@ -107,7 +116,9 @@ static cel_status read_vocab(loader *l, const cel_json *root, cel_err *err) {
     cel_vocab_put(&t->model.vocab, token, id);
     t->tokens[id] = (cel_token){.text = token, .flags = CEL_TOKEN_KNOWN};
   }
-  return read_added(l, added, &text, err);
+  CEL_TRY(read_added(l, added, &text, err));
+  while (t->size > 0 && !(t->tokens[t->size - 1].flags & CEL_TOKEN_KNOWN)) t->size--;
+  return CEL_OK;
 }
 
 // --- BPE ----------------------------------------------------------------------------------------------

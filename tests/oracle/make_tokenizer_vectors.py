@@ -1,0 +1,227 @@
+"""Makes the tokenizer fixtures of tests/data/tokenizer: small tokenizer.json files, a list of strings, and what
+the reference (the Python package `tokenizers`) makes of each string with each of them.
+
+    python tests/oracle/make_tokenizer_vectors.py                     writes the fixtures
+    python tests/oracle/make_tokenizer_vectors.py --gguf FILE NAME    ids of the same strings by the vocabulary of a
+                                                                      GGUF file (package llama-cpp-python)
+"""
+import json
+import pathlib
+import random
+import sys
+
+OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "tokenizer"
+
+SENTENCES = [
+    "The capital of France is Paris.", "It's we're they've I'm you'll he'd don't", "IT'S WE'RE THEY'VE I'M YOU'LL HE'D DON'T",
+    "O'Neill's 'tis 'twas rock'n'roll '90s", "Dr. Smith paid $3.50 (about 5%) for 2 apples & 1/2 pear.", "e.g. i.e. etc.... wait--what?!",
+    "Hello\n\n\nWorld \n \n\tx", "\n =", "The end   ", "a  b   c", "a\r\nb\r\n\r\nc", "\t\tif x:\t# y", "(x):\n\n\ny", "   \n  ",
+    "I'LL 12345", "e\u0301x", "cafe\u0301", "\u1112\u1161\u11ab", "q\u0307\u0323", "\u0958", "\ufb01 \u2460 \uff21", "YES yes Yes",
+    "ab 歪", "<0x41>", "ab 歪歪 c", "<s>ab</s>", "<|im_start|>user\nhi<|im_end|>\n", "x<|im_end|>y <|im_end|> z", "<|im_end", "<|IM_END|>",
+    "1234567890 12 345 6,789.01 1e-5 0x1F ½ ² Ⅷ ௧௨ ٣٤ １２", "http://example.org/a?b=c&d=e#f", "me@example.org #tag @name", "C:\\dir\\file.txt",
+    "snake_case camelCase PascalCase kebab-case SCREAMING_CASE", "a_b __init__ _x x_", "naïve façade coöperate Ångström",
+    "“quotes” ‘single’ «guillemets» „low“ – en — em … dots", "'s 't 're 've 'm 'll 'd", "'ſ 'S 'ſt it'ſ", "x'y z'", " 's", "''s", "'S'T'RE",
+    "a\u00a0b\u2003c\u3000d\u200be\ufefff\u180eg\u0085h\u2028i\u2029j", "\u200d \u200c \u2060", "tab\there", "line\x0bvt\x0cff\x1cfs\x1fus",
+]
+CODE = [
+    "def f(n):\n    return 1 if n < 2 else n * f(n - 1)\n", "for (int i = 0; i < n; ++i) { sum += a[i]; }", "{\"a\": [1, 2.5, null, true], \"b\": {}}",
+    "<div class=\"x\"><p>Hi &amp; bye</p></div>", "SELECT * FROM t WHERE x >= 10 AND y != 'z';", "#include <stdio.h>\n\nint main(void) {\n\treturn 0;\n}\n",
+    "if [ -f \"$FILE\" ]; then\n  cat \"$FILE\" | grep -v '^#'\nfi", "let x = y?.z ?? (() => 42)();", "\\frac{a}{b} + \\sum_{i=0}^{n} x_i^2", "a=b;c+=d;e!=f;g==h;i->j;k::l",
+    "    indented\n        more\n\tback", "```python\nprint('x')\n```", "- [ ] todo\n- [x] done\n\n# Head\n", "x = 0xFF & ~mask << 3 >> 1 | 0b1010", "%d %s %5.2f\\n",
+]
+SCRIPTS = [
+    "Привет, как дела?", "Γειά σου Κόσμε", "שלום עולם", "مرحبا بالعالم، كيف حالك؟", "नमस्ते दुनिया। क्या हाल है?", "বাংলা ভাষা", "தமிழ் மொழி", "తెలుగు భాష",
+    "ಕನ್ನಡ ಭಾಷೆ", "മലയാളം ഭാഷ", "ภาษาไทยไม่มีช่องว่าง", "ພາສາລາວ", "မြန်မာဘာသာ", "ភាសាខ្មែរ", "བོད་ཡིག", "ქართული ენა", "Հայերեն լեզու", "አማርኛ ቋንቋ", "日本語のテキストです。",
+    "カタカナ ﾊﾝｶｸ ひらがな", "中文文本，没有空格。", "繁體中文「引號」", "한국어 텍스트입니다", "Tiếng Việt có dấu", "Türkçe İstanbul ıssız", "Čeština příliš žluťoučký kůň", "ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ",
+    "ᚠᚢᚦᚨᚱᚲ", "𐌰𐍄𐍄𐌰 𐌿𐌽𐍃𐌰𐍂", "ⴰⵎⴰⵣⵉⵖ", "සිංහල භාෂාව", "ગુજરાતી ભાષા", "ਪੰਜਾਬੀ ਭਾਸ਼ਾ", "ଓଡ଼ିଆ ଭାଷା", "Монгол хэл", "ꦗꦮ", "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𝟙𝟚𝟛",
+]
+EMOJI = ["🦙", "😀😃😄", "👨‍👩‍👧‍👦 family", "🇫🇷🇩🇪 flags", "👍🏽 ok 👍", "❤️ vs ❤", "x🦙y 🦙 z", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "1️⃣2️⃣", "☀☁☂ ★ ☎", "♔♕ ♠♥ ✓✗", "🤷‍♀️🤷🏿‍♂️"]
+MARKS = ["a\u0300\u0301\u0302b", "\u0301alone", "n\u0303 ñ", "o\u0308\u0304", "\u0e01\u0e34\u0e48", "\u05e9\u05b8\u05c1", "a\u0323\u0307 a\u0307\u0323", "\u0344\u0345", "x\u20dd y\u20e3",
+         "\u212b \u2126 \u212a", "ǰ ǆ Ǆ ǅ", "ẞß ŉ ΐ", "\uac00\u11a8 \u1100\u1161\u11a8", "\u0cc6\u0cc2\u0cd5"]
+RUNS = ["A" * 60, " " * 40, "\n" * 33, "\t" * 17, "." * 50, "=" * 40, "ab" * 30, "歪" * 20, "🦙" * 9, " \n" * 12, "-" * 80, "0" * 31, "\u0301" * 20, "!?" * 20, "x " * 20, "\r\n" * 9,
+        "▁" * 5, " ▁ a▁b ▁▁", "aaa bbb " * 6]
+CONTROL = [chr(i) for i in range(1, 32)] + ["\x7f", "\x80\x9f", "a\x00b", "\x00", "\u0085", "\u00ad", "\ufffd", "\ufffe", "\U0010ffff", "\ue000"]
+
+ALPHABET = list("abcdefgzABCXYZ0123456789 \n\t\r.,;:!?'\"()[]{}<>|=+-*/_#@&%$\\") + [
+    " ", " ", " ", "the", "ing", "'s", "'LL", "  ", "\n\n", "é", "ß", "ñ", "\u0301", "\u0323", "я", "Ж", "ا", "ب", "न", "ि", "ก", "ํ", "日", "本", "歪", "한", "ᄀ", "ᅡ",
+    "🦙", "😀", "\u200d", "\ufe0f", "½", "²", "Ⅷ", "١", "\u00a0", "\u3000", "\u2028", "▁", "<s>", "<|im_end|>", "<0x41>", "[MASK]", "ﬁ", "Å", "İ", "ſ", "\u0085", "𝔘", "\x07", "—", "“"]
+
+
+def strings(n_random=400):
+    rng = random.Random(20240607)
+    out = [""] + SENTENCES + CODE + SCRIPTS + EMOJI + MARKS + RUNS + CONTROL
+    for s in SENTENCES[:6] + SCRIPTS[:6]:
+        out += [" " + s, s + " ", s.upper(), s.lower(), "  " + s + "\n"]
+    for _ in range(n_random):
+        out.append("".join(rng.choice(ALPHABET) for _ in range(rng.randint(1, 24))))
+    return list(dict.fromkeys(out))
+
+
+def train(pre, size, alphabet=(), **model):
+    """A small BPE trained on the strings themselves; returns its model as JSON."""
+    from tokenizers import Tokenizer, models, trainers
+    t = Tokenizer(models.BPE(**model))
+    if pre is not None:
+        t.pre_tokenizer = pre
+    trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=sorted(alphabet), min_frequency=2)
+    text = [s for s in strings(0) * 2 + SENTENCES * 3 if "\0" not in s]  # a key with NUL is more than most JSON readers take
+    t.train_from_iterator(text, trainer)
+    return json.loads(t.to_str())["model"]
+
+
+def token(i, content, special=True, **flags):
+    t = dict(id=i, content=content, single_word=False, lstrip=False, rstrip=False, normalized=not special, special=special)
+    t.update(flags)
+    return t
+
+
+def template(*pieces, ids):
+    single = [{"Sequence": {"id": "A", "type_id": 0}} if p == "A" else {"SpecialToken": {"id": p, "type_id": 0}} for p in pieces]
+    return {"type": "TemplateProcessing", "single": single, "pair": single + [{"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {p: {"id": p, "ids": [ids[p]], "tokens": [p]} for p in pieces if p != "A"}}
+
+
+LLAMA3 = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+QWEN2 = LLAMA3.replace("{1,3}", "")
+TEKKEN = ("[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+"
+          "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+
+
+def split(regex, behavior="Isolated", invert=False, kind="Regex"):
+    return {"type": "Split", "pattern": {kind: regex}, "behavior": behavior, "invert": invert}
+
+
+def sequence(kind, *steps):
+    return {"type": "Sequence", kind: list(steps)}
+
+
+def whole(model, added=(), normalizer=None, pre=None, post=None, decoder=None):
+    return dict(version="1.0", truncation=None, padding=None, added_tokens=list(added), normalizer=normalizer, pre_tokenizer=pre,
+                post_processor=post, decoder=decoder, model=model)
+
+
+def byte_model(pre, size, **changes):
+    from tokenizers import pre_tokenizers
+    m = train(pre, size, pre_tokenizers.ByteLevel.alphabet())
+    m.update(changes)
+    return m
+
+
+def spm_model():
+    """Few tokens, all bytes: SentencePiece-style BPE as Llama 2 has it."""
+    tokens = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % i for i in range(256)] + ["▁", "a", "b", "▁a", "ab", "▁▁", "▁ab", "▁b"]
+    return dict(type="BPE", dropout=None, unk_token="<unk>", continuing_subword_prefix=None, end_of_word_suffix=None, fuse_unk=True,
+                byte_fallback=True, ignore_merges=False, vocab={t: i for i, t in enumerate(tokens)},
+                merges=["▁ a", "a b", "▁ ▁", "▁a b", "▁ b"])
+
+
+def with_bytes(model, first):
+    """Puts `first` and the 256 byte tokens in front of a trained vocabulary."""
+    tokens = first + ["<0x%02X>" % i for i in range(256)]
+    tokens += [t for t, _ in sorted(model["vocab"].items(), key=lambda x: x[1]) if t not in tokens]
+    model["vocab"] = {t: i for i, t in enumerate(tokens)}
+    return model
+
+
+def fixtures():
+    from tokenizers import pre_tokenizers as P, Regex
+    out = {}
+    m = byte_model(P.Sequence([P.Digits(individual_digits=True), P.ByteLevel(add_prefix_space=False)]), 420)
+    n = len(m["vocab"])
+    out["gpt2"] = whole(m, [token(n, "<|im_start|>"), token(n + 1, "<|im_end|>"), token(n + 2, "<s>"), token(n + 3, "aaa", special=False, normalized=False)],
+                        pre=sequence("pretokenizers", {"type": "Digits", "individual_digits": True}, BYTE_LEVEL), decoder=BYTE_LEVEL, post=BYTE_LEVEL)
+    isolated = P.Sequence([P.Split(Regex(LLAMA3), "isolated"), P.ByteLevel(add_prefix_space=False, use_regex=False)])
+    plain = dict(BYTE_LEVEL, use_regex=False)
+    m = byte_model(isolated, 480, ignore_merges=True)
+    m["vocab"]["ĠFrance"] = len(m["vocab"])  # a word that no merges lead to: ignore_merges finds it
+    m["merges"] = [" ".join(x) for x in m["merges"]]
+    n = len(m["vocab"])
+    ids = {"<s>": n, "<|im_end|>": n + 1}
+    out["llama3"] = whole(m, [token(n, "<s>"), token(n + 1, "<|im_end|>", lstrip=True), token(n + 2, "[MASK]", rstrip=True)],
+                          pre=sequence("pretokenizers", split(LLAMA3), plain), decoder=BYTE_LEVEL,
+                          post=sequence("processors", BYTE_LEVEL, template("<s>", "A", ids=ids)))
+    m = byte_model(P.Sequence([P.Split(Regex(QWEN2), "isolated"), P.ByteLevel(add_prefix_space=False, use_regex=False)]), 450)
+    n = len(m["vocab"])
+    out["qwen2"] = whole(m, [token(n, "<|im_start|>"), token(n + 1, "<|im_end|>"), token(n + 2, "Yes", special=False, normalized=True, single_word=True)],
+                         normalizer={"type": "NFC"}, pre=sequence("pretokenizers", split(QWEN2), plain), decoder=BYTE_LEVEL)
+    out["tekken"] = whole(m, [token(n, "<s>"), token(n + 1, "<|im_end|>")], pre=sequence("pretokenizers", split(TEKKEN), dict(plain, add_prefix_space=True)),
+                          normalizer={"type": "NFD"}, decoder=BYTE_LEVEL, post=template("<s>", "A", "<|im_end|>", ids={"<s>": n, "<|im_end|>": n + 1}))
+    specials = [token(0, "<unk>"), token(1, "<s>"), token(2, "</s>")]
+    strip = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]
+    out["spm"] = whole(spm_model(), specials, post=template("<s>", "A", ids={"<s>": 1}),
+                       normalizer=sequence("normalizers", {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}),
+                       decoder=sequence("decoders", *strip, {"type": "Strip", "content": " ", "start": 1, "stop": 0}))
+    m = spm_model()
+    m.update(byte_fallback=False)
+    out["spm_unk"] = dict(out["spm"], model=m)
+    m = with_bytes(train(P.Metaspace(prepend_scheme="never"), 500, "▁"), ["<pad>", "<eos>", "<bos>", "<unk>"])
+    m.update(byte_fallback=True, fuse_unk=True, unk_token="<unk>")
+    n = len(m["vocab"])
+    added = [token(i, t) for i, t in enumerate(["<pad>", "<eos>", "<bos>", "<unk>"])] + [
+        token(n, "<s>"), token(n + 1, "<|im_end|>"), *(token(n + 2 + k, "\n" * (k + 1), special=False, normalized=False) for k in range(8)),
+        token(n + 10, "▁▁▁", special=False, normalized=False), token(n + 11, "  ", special=False, normalized=False)]
+    out["gemma"] = whole(m, added, normalizer={"type": "Replace", "pattern": {"String": " "}, "content": "▁"}, pre=split(" ", "MergedWithPrevious", kind="String"),
+                         post=template("<bos>", "A", ids={"<bos>": 2}), decoder=sequence("decoders", *strip))
+    m = train(P.Metaspace(prepend_scheme="first"), 380, "▁")
+    m["vocab"]["<unk>"] = n = len(m["vocab"])
+    m.update(unk_token="<unk>", fuse_unk=False)
+    meta = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}
+    out["metaspace"] = whole(m, [token(n, "<unk>"), token(n + 1, "<s>", single_word=True), token(n + 2, "YES", special=False, normalized=True)], pre=meta, decoder=meta,
+                             normalizer=sequence("normalizers", {"type": "NFKC"}, {"type": "Lowercase"}, {"type": "Strip", "strip_left": True, "strip_right": True},
+                                                 {"type": "Replace", "pattern": {"Regex": "\\s{2,}|[.]{3}"}, "content": " "}))
+    m = train(P.Sequence([P.Whitespace(), P.Punctuation()]), 350, continuing_subword_prefix="##", end_of_word_suffix="</w>", unk_token="[UNK]")
+    m["vocab"]["[UNK]"] = n = len(m["vocab"])
+    out["words"] = whole(m, [token(n, "[UNK]"), token(n + 1, "[MASK]", lstrip=True, rstrip=True), token(n + 2, "ab", special=False, normalized=False, single_word=True)],
+                         normalizer={"type": "NFKD"},
+                         pre=sequence("pretokenizers", {"type": "Whitespace"}, {"type": "Punctuation", "behavior": "Contiguous"}, {"type": "Digits", "individual_digits": False},
+                                      split("e|[0-9]{2}", "MergedWithNext"), split("a", "MergedWithPrevious", invert=False, kind="String")))
+    out["removed"] = whole(m, [token(n, "[UNK]")], pre=sequence("pretokenizers", {"type": "WhitespaceSplit"}, split("\\w+", "Removed", invert=True), split("[a-d]", "Contiguous")))
+    return out
+
+
+def write():
+    from tokenizers import Tokenizer
+    OUT.mkdir(parents=True, exist_ok=True)
+    corpus = strings()
+    dump(OUT / "strings.json", corpus)
+    for name, fixture in fixtures().items():
+        text = json.dumps(fixture, ensure_ascii=False)
+        t = Tokenizer.from_str(text)
+        (OUT / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+        rng = random.Random(name)
+        size = t.get_vocab_size()
+        streams = [[rng.randrange(size + 2) for _ in range(rng.randint(0, 12))] for _ in range(120)]
+        streams += [t.encode(s).ids for s in corpus[::9]]
+        dump(OUT / f"{name}.vectors.json", {
+            "ids": [t.encode(s).ids for s in corpus],
+            "plain": [t.encode(s, add_special_tokens=False).ids for s in corpus[::9]],
+            "streams": streams,
+            "decoded": [t.decode(i, skip_special_tokens=True) for i in streams],
+            "decoded_all": [t.decode(i, skip_special_tokens=False) for i in streams]})
+
+
+def dump(path, value):
+    """One row a line, so that a change shows as one."""
+    def rows(v):
+        return "[\n" + ",\n".join(json.dumps(x, ensure_ascii=True, separators=(",", ":")) for x in v) + "\n]"
+    text = rows(value) if isinstance(value, list) else "{\n" + ",\n".join(json.dumps(k) + ": " + rows(v) for k, v in value.items()) + "\n}"
+    path.write_text(text + "\n", encoding="ascii")
+
+
+def write_gguf(path, name):
+    from llama_cpp import Llama
+    m = Llama(path, vocab_only=True, verbose=False)
+    corpus = strings()
+    dump(OUT / f"{name}.gguf.json", {
+        "ids": [m.tokenize(s.encode(), add_bos=False, special=True) for s in corpus],
+        "plain": [m.tokenize(s.encode(), add_bos=False, special=False) for s in corpus[::9]]})
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 4 and sys.argv[1] == "--gguf":
+        write_gguf(sys.argv[2], sys.argv[3])
+    elif len(sys.argv) == 1:
+        write()
+    else:
+        sys.exit(__doc__)
