@@ -192,6 +192,17 @@ static void rope_step(cel_step *s, const cel_hlo_op *op) {
   s->solo = cel_hlo_elements(t) < 8192;
 }
 
+// Is a slot read by a node behind `from`, or returned?
+static bool read_later(const cel_plan *p, int slot, const cel_node *from) {
+  if (p->slots[slot].pinned) return true;
+  for (const cel_node *n = from + 1; n < p->nodes + p->n_nodes; n++) {
+    for (int i = 0; i < n->n_in && !n->dead; i++) {
+      if (n->in[i] == slot) return true;
+    }
+  }
+  return false;
+}
+
 static cel_status append_step(cel_plan *p, cel_step *s, const cel_node *n, cel_err *err) {
   const cel_hlo_op *op = n->op;
   s->u.append.cache = op->operands[0]->type;
@@ -203,7 +214,7 @@ static cel_status append_step(cel_plan *p, cel_step *s, const cel_node *n, cel_e
   }
   const cel_slot *root = &p->slots[cel_plan_root(p, n->in[0])];
   bool donated = root->kind == CEL_SLOT_PARAM && p->program->params[root->index].kind == CEL_PARAM_STATE;
-  if (!donated || p->slots[n->in[0]].n_uses != 1) {
+  if (!donated || read_later(p, n->in[0], n)) {
     return cel_fail(err, CEL_UNSUPPORTED, "mlxcel.kv_append works in place: the cache must be a state whose old value "
                     "nobody reads afterwards");
   }
