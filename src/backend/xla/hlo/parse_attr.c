@@ -97,7 +97,7 @@ cel_status cel_parse_int64(cel_parse *p, int64_t *out) {
   uint64_t magnitude;
   CEL_TRY(read_number(p, &n));
   if (n.kind == CEL_TOK_FLOAT || !cel_parse_uint(n.text, &magnitude) ||
-      !cel_parse_fits(CEL_ET_I64, n.negative, magnitude, out))
+      magnitude > (uint64_t)INT64_MAX + n.negative || !cel_parse_fits(CEL_ET_I64, n.negative, magnitude, out))
     return out_of_range(p, &n, "i64");
   return CEL_OK;
 }

@@ -31,12 +31,13 @@ bool cel_parse_fits(cel_etype e, bool negative, uint64_t magnitude, int64_t *out
     *out = magnitude != 0;
     return magnitude <= 1;  // 1 and -1 are the same bit
   }
-  uint64_t most = cel_etype_class(e) == 'U' ? UINT64_MAX >> (64 - bits) : UINT64_MAX >> (65 - bits);
-  if (negative && cel_etype_class(e) == 'S') most++;
-  if (negative && cel_etype_class(e) == 'U') most = 0;
+  uint64_t all = UINT64_MAX >> (64 - bits), half = (uint64_t)1 << (bits - 1);
+  bool is_signed = cel_etype_class(e) == 'S';
+  if (magnitude > (negative ? (is_signed ? half : 0) : all)) return false;
   uint64_t value = negative ? 0 - magnitude : magnitude;
+  if (is_signed && value & half) value |= ~all;
   memcpy(out, &value, sizeof value);
-  return magnitude <= most;
+  return true;
 }
 
 // strtod reads the decimal point of the locale, whatever the text has.

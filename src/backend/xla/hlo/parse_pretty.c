@@ -136,7 +136,7 @@ static cel_status literal(cel_parse *p) {
 
 // The dialects whose short forms are those of items().
 static bool knows_form(const cel_parse_op *o) {
-  static const char *const dialects[] = {"check.", "interpreter.", "arith.constant"};
+  static const char *const dialects[] = {"check.", "interpreter."};
   for (int i = 0; i < CEL_COUNT(dialects); i++)
     if (cel_str_starts(cel_str_of(o->name), cel_str_of(dialects[i]))) return true;
   return false;
@@ -207,9 +207,16 @@ static cel_status operands_and_parts(cel_parse *p, cel_parse_op *o) {
   return item_starts(p) ? items(p, o) : CEL_OK;
 }
 
-// What may do without types: nothing to return, no barrier, a check whose literal has them.
+// The type of a literal among the parts, or NULL.
+static const cel_hlo_type *literal_type(const cel_parse *p, const cel_parse_op *o) {
+  for (int i = o->attrs; i < p->attrs.n; i++)
+    if (p->attrs.at[i]->kind == CEL_HLO_ATTR_DENSE) return p->attrs.at[i]->type;
+  return NULL;
+}
+
+// What may do without types: nothing to return, no barrier, a check or a constant whose literal has them.
 static bool types_may_be_left_out(const cel_parse *p, const cel_parse_op *o) {
-  if (o->code == CEL_HLO_FOREIGN) return o->n_names == 0;
+  if (o->code == CEL_HLO_FOREIGN) return o->n_names == 0 || (o->n_names == 1 && literal_type(p, o));
   typing t = typing_of(o->code);
   return (t == OPERANDS || t == PAIRWISE) && cel_parse_n_operands(p, o) == 0;
 }
@@ -217,12 +224,16 @@ static bool types_may_be_left_out(const cel_parse *p, const cel_parse_op *o) {
 static cel_status no_types(cel_parse *p, cel_parse_op *o) {
   o->typed = true;
   o->n_in = cel_parse_n_operands(p, o);
-  return push_operand_types(p, o);
+  CEL_TRY(push_operand_types(p, o));
+  if (o->n_names == 0) return CEL_OK;
+  o->n_out = 1;
+  return cel_parse_push_type(p, literal_type(p, o));
 }
 
-// Of all others only "%a, %b {attrs} : types" is taken, which nearly all dialects write alike.
+// Of all others only "%a, %b {attrs} : types" is taken, which nearly all dialects write alike, and arith.constant.
 static bool is_unknown_form(const cel_parse *p, const cel_parse_op *o) {
-  return !knows_form(o) && p->lex.kind != CEL_TOK_VALUE && p->lex.kind != ':' && p->lex.kind != '{';
+  return !knows_form(o) && p->lex.kind != CEL_TOK_VALUE && p->lex.kind != ':' && p->lex.kind != '{' &&
+         !cel_lex_word(&p->lex, "dense");
 }
 
 static cel_status common_form(cel_parse *p, cel_parse_op *o) {
@@ -234,11 +245,19 @@ static cel_status common_form(cel_parse *p, cel_parse_op *o) {
   return cel_lex_expected(l, "':' and types");
 }
 
+// A word that is no operation and no location goes on with a form we don't know ("cast %0 : t to t").
+static bool op_may_end_here(const cel_parse *p) {
+  cel_str s = p->lex.text;
+  return p->lex.kind != CEL_TOK_WORD || memchr(s.p, '.', s.n) || cel_str_is(s, "loc") || cel_str_is(s, "return") ||
+         cel_str_is(s, "call");
+}
+
 static cel_status foreign_form(cel_parse *p, cel_parse_op *o) {
   if (is_unknown_form(p, o))
     return cel_lex_fail(&p->lex, CEL_UNSUPPORTED, "the short form of %.80s is not supported, only \"%.80s\"(...)",
                         o->name, o->name);
   cel_status status = common_form(p, o);
+  if (status == CEL_OK && !op_may_end_here(p)) status = cel_lex_expected(&p->lex, "the next operation");
   if (status != CEL_MALFORMED || knows_form(o)) return status;
   cel_err_prefix(p->err, "the short form of %.80s is not supported, only \"%.80s\"(...)", o->name, o->name);
   return p->err->status = CEL_UNSUPPORTED;
