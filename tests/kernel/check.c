@@ -90,6 +90,7 @@ static void run_table(const cel_kernels *scalar, const cel_kernels *now, bool ex
   check c = {.ref = scalar, .now = now, .exact_linear = exact, .random = 12345};
   check_math(&c);
   check_linear(&c);
+  check_dtypes(&c);
   check_attention(&c);
   printf("%-8s %ld checks, %ld failed\n", now->isa, c.done, c.failed);
   *done += c.done;

@@ -37,6 +37,7 @@ int64_t first_difference(const float *a, const float *b, int64_t n);
 double ulps(float got, double want);
 
 void check_linear(check *c);
+void check_dtypes(check *c);
 void check_attention(check *c);
 void check_math(check *c);
 void bench(const cel_kernels *k, const char *filter);
