@@ -14,7 +14,8 @@ cel_status cel_ref_refuse(const cel_ref_call *c, const cel_hlo_type *t) {
   return cel_fail(c->err, CEL_UNSUPPORTED, "%s on %s is not evaluated", c->op->name, text);
 }
 
-static cel_status check_range(const cel_ref_call *c, const char *name, const int64_t *x, int n, int64_t lo, int64_t hi) {
+static cel_status check_range(const cel_ref_call *c, const char *name, const int64_t *x, int n, int64_t lo,
+                              int64_t hi) {
   for (int i = 0; i < n; i++)
     if (x[i] < lo || x[i] >= hi)
       return cel_fail(c->err, CEL_INVALID, "%s: %s[%d] is %" PRId64 ", it must be in [%" PRId64 ", %" PRId64 ")",
@@ -61,8 +62,8 @@ cel_status cel_ref_int_attr(const cel_ref_call *c, const char *name, int64_t oth
                             int64_t *out) {
   *out = cel_hlo_attr_int(c->op, name, otherwise);
   if (*out < lo || *out >= hi)
-    return cel_fail(c->err, CEL_INVALID, "%s: %s is %" PRId64 ", it must be in [%" PRId64 ", %" PRId64 ")", c->op->name,
-                    name, *out, lo, hi);
+    return cel_fail(c->err, CEL_INVALID, "%s: %s is %" PRId64 ", it must be in [%" PRId64 ", %" PRId64 ")",
+                    c->op->name, name, *out, lo, hi);
   return CEL_OK;
 }
 
@@ -70,7 +71,7 @@ const char *cel_ref_word(const cel_hlo_op *op, const char *name, const char *oth
   const cel_hlo_attr *a = cel_hlo_find_attr(op, name);
   if (!a || !a->s) return otherwise;
   return a->kind == CEL_HLO_ATTR_ENUM || a->kind == CEL_HLO_ATTR_STRING || a->kind == CEL_HLO_ATTR_SYMBOL ? a->s
-                                                                                                         : otherwise;
+                                                                                                          : otherwise;
 }
 
 bool cel_ref_next(int rank, const int64_t *dims, int64_t *index) {

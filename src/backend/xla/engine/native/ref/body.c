@@ -16,10 +16,7 @@ static void find_short_cut(cel_ref_body *b) {
   b->swapped = op->operands[0] == y && op->operands[1] == x;
   if (!b->swapped && (op->operands[0] != x || op->operands[1] != y)) return;
   if (end->operands[0] != &op->results[0] || x->type != y->type || x->type != op->results[0].type) return;
-  if (cel_etype_class(b->etype) == 'F')
-    b->float2 = cel_ref_float2_of(op->opcode);
-  else if (cel_etype_class(b->etype) != 'C')
-    b->int2 = cel_ref_int2_of(op->opcode, b->etype);
+  b->is_binary = cel_ref_binary_of(op->opcode, b->etype, &b->binary);
 }
 
 cel_status cel_ref_body_init(cel_ref_body *b, const cel_ref_call *c, int region, int n_args, int n_results) {
@@ -27,11 +24,11 @@ cel_status cel_ref_body_init(cel_ref_body *b, const cel_ref_call *c, int region,
   b->block = region < c->op->n_regions ? c->op->regions[region] : NULL;
   if (!b->block || !b->block->last) return cel_ref_misfit(c, "its region is empty");
   if (n_args > CEL_REF_MAX_SCALARS)
-    return cel_fail(c->err, CEL_UNSUPPORTED, "%s with %d arguments of its region, at most %d are possible", c->op->name,
-                    n_args, (int)CEL_REF_MAX_SCALARS);
+    return cel_fail(c->err, CEL_UNSUPPORTED, "%s with %d arguments of its region, at most %d are possible",
+                    c->op->name, n_args, (int)CEL_REF_MAX_SCALARS);
   if (b->block->n_args != n_args)
-    return cel_fail(c->err, CEL_INVALID, "%s: its region has %d arguments, it needs %d", c->op->name, b->block->n_args,
-                    n_args);
+    return cel_fail(c->err, CEL_INVALID, "%s: its region has %d arguments, it needs %d", c->op->name,
+                    b->block->n_args, n_args);
   for (int i = 0; i < n_args; i++)
     if (!is_scalar(b->block->args[i]->type)) return cel_ref_misfit(c, "an argument of its region is no scalar");
   if (n_args > 0) b->etype = b->block->args[0]->type->etype;
@@ -69,13 +66,8 @@ cel_status cel_ref_body_apply(const cel_ref_body *b, const void *const *args, vo
   if (b->returned >= 0) {
     int bytes = cel_etype_bytes(b->block->args[b->returned]->type->etype);
     memmove(results[0], args[b->returned], (size_t)bytes);
-  } else if (b->float2) {
-    cel_ref_put_float(b->etype, results[0], 0,
-                      b->float2(cel_ref_get_float(b->etype, x, 0), cel_ref_get_float(b->etype, y, 0)));
-  } else if (b->int2) {
-    uint64_t u = (uint64_t)cel_ref_get_int(b->etype, x, 0), v = (uint64_t)cel_ref_get_int(b->etype, y, 0);
-    cel_ref_put_int(b->etype, results[0], 0,
-                    b->int2(u, v, cel_etype_bits(b->etype), cel_etype_class(b->etype) == 'S'));
+  } else if (b->is_binary) {
+    cel_ref_apply2(&b->binary, b->etype, x, 0, y, 0, results[0], 0);
   } else {
     return apply_block(b, args, results);
   }

@@ -83,9 +83,11 @@ static cel_status differs(const expectation *e, const cel_ref_tensor *a, const v
   index_text(a->type, i, index, sizeof index);
   if (e->rule == ALMOST) snprintf(rule_text, sizeof rule_text, " within %g", e->tolerance);
   if (e->rule == CLOSE)
-    snprintf(rule_text, sizeof rule_text, " within [%" PRIu64 ", %" PRIu64 "] units in the last place", e->min_ulp, e->max_ulp);
-  return cel_fail(err, CEL_INVALID, "%s: element [%s] is %s, expected %s%s (%" PRId64 " of %" PRId64 " elements differ)",
-                  e->name, index, got, want, rule_text, count, cel_hlo_elements(a->type));
+    snprintf(rule_text, sizeof rule_text, " within [%" PRIu64 ", %" PRIu64 "] units in the last place", e->min_ulp,
+             e->max_ulp);
+  return cel_fail(err, CEL_INVALID,
+                  "%s: element [%s] is %s, expected %s%s (%" PRId64 " of %" PRId64 " elements differ)", e->name,
+                  index, got, want, rule_text, count, cel_hlo_elements(a->type));
 }
 
 // b holds the expected elements; step 0: one for all.
@@ -123,8 +125,9 @@ static bool known(const char *name, expectation *e, bool *literal) {
 static cel_status with_literal(const expectation *e, const cel_hlo_op *op, const cel_ref_tensor *a, cel_err *err) {
   const cel_hlo_attr *value = cel_hlo_find_attr(op, "value");
   const cel_hlo_type *t = a->type;
-  if (op->n_operands != 1 || !value || value->kind != CEL_HLO_ATTR_DENSE || value->type->kind != CEL_HLO_KIND_TENSOR ||
-      value->type->etype != t->etype || cel_hlo_elements(value->type) != cel_hlo_elements(t))
+  if (op->n_operands != 1 || !value || value->kind != CEL_HLO_ATTR_DENSE ||
+      value->type->kind != CEL_HLO_KIND_TENSOR || value->type->etype != t->etype ||
+      cel_hlo_elements(value->type) != cel_hlo_elements(t))
     return cel_fail(err, CEL_INVALID, "%s needs one operand and a literal of its type", e->name);
   if (!value->splat) return compare(e, a, value->data, err);
   int64_t bytes = cel_etype_bytes(t->etype), n = cel_hlo_elements(t);
@@ -176,7 +179,9 @@ static void tell(const walk *w, const cel_hlo_func *f, cel_status status, const 
   cel_check_outcome o = status == CEL_OK            ? CEL_CHECK_PASSED
                         : status == CEL_UNSUPPORTED ? CEL_CHECK_REFUSED
                                                     : CEL_CHECK_FAILED;
-  *(o == CEL_CHECK_PASSED ? &w->counts->passed : o == CEL_CHECK_FAILED ? &w->counts->failed : &w->counts->refused) += 1;
+  *(o == CEL_CHECK_PASSED   ? &w->counts->passed
+    : o == CEL_CHECK_FAILED ? &w->counts->failed
+                            : &w->counts->refused) += 1;
   if (w->report) w->report(w->context, o, where, status == CEL_OK ? "" : err->text);
 }
 

@@ -5,7 +5,13 @@
 #include "backend/xla/engine/native/ref/internal.h"
 
 // In what the products and sums of a result element type are computed; see ref.h.
-typedef enum cel_ref_sum { CEL_REF_SUM_F32, CEL_REF_SUM_F64, CEL_REF_SUM_INT, CEL_REF_SUM_C64, CEL_REF_SUM_C128 } cel_ref_sum;
+typedef enum cel_ref_sum {
+  CEL_REF_SUM_F32,
+  CEL_REF_SUM_F64,
+  CEL_REF_SUM_INT,
+  CEL_REF_SUM_C64,
+  CEL_REF_SUM_C128
+} cel_ref_sum;
 
 cel_ref_sum cel_ref_sum_of(cel_etype result);
 int64_t cel_ref_sum_bytes(cel_ref_sum s);  // of one number of that kind

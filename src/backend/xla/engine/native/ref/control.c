@@ -85,7 +85,8 @@ static cel_status while_(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_v
 }
 
 static cel_status tuple(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in, cel_ref_value *out) {
-  if (op->n_results != 1 || op->results[0].type->kind != CEL_HLO_KIND_TUPLE || op->results[0].type->n_parts != op->n_operands)
+  if (op->n_results != 1 || op->results[0].type->kind != CEL_HLO_KIND_TUPLE ||
+      op->results[0].type->n_parts != op->n_operands)
     return cel_fail(f->run->err, CEL_INVALID, "the result is no tuple of the operands");
   CEL_TRY(cel_ref_value_new(f->run, op->results[0].type, &out[0]));
   cel_ref_value *parts = out[0].t.data;
@@ -93,7 +94,8 @@ static cel_status tuple(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_va
   return CEL_OK;
 }
 
-static cel_status get_tuple_element(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in, cel_ref_value *out) {
+static cel_status get_tuple_element(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in,
+                                    cel_ref_value *out) {
   int64_t index = cel_hlo_attr_int(op, "index", -1);
   if (op->n_operands != 1 || in[0].t.type->kind != CEL_HLO_KIND_TUPLE || index < 0 || index >= in[0].t.type->n_parts)
     return cel_fail(f->run->err, CEL_INVALID, "element %" PRId64 " of something that has no such element", index);
@@ -102,7 +104,8 @@ static cel_status get_tuple_element(cel_ref_frame *f, const cel_hlo_op *op, cons
   return CEL_OK;
 }
 
-static cel_status optimization_barrier(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in, cel_ref_value *out) {
+static cel_status optimization_barrier(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in,
+                                       cel_ref_value *out) {
   if (op->n_operands != op->n_results)
     return cel_fail(f->run->err, CEL_INVALID, "%d operands, but %d results", op->n_operands, op->n_results);
   for (int i = 0; i < op->n_operands; i++) out[i] = cel_ref_value_share(in[i]);
@@ -112,8 +115,8 @@ static cel_status optimization_barrier(cel_ref_frame *f, const cel_hlo_op *op, c
 // Row-major order stays as it is, so the memory is shared.
 static cel_status reshape(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in, cel_ref_value *out) {
   const cel_hlo_type *to = op->results[0].type, *from = in[0].t.type;
-  if (op->n_operands != 1 || to->kind != CEL_HLO_KIND_TENSOR || from->kind != CEL_HLO_KIND_TENSOR || to->etype != from->etype ||
-      cel_hlo_elements(to) != cel_hlo_elements(from))
+  if (op->n_operands != 1 || to->kind != CEL_HLO_KIND_TENSOR || from->kind != CEL_HLO_KIND_TENSOR ||
+      to->etype != from->etype || cel_hlo_elements(to) != cel_hlo_elements(from))
     return cel_fail(f->run->err, CEL_INVALID, "operand and result have different sizes or element types");
   out[0] = cel_ref_value_share(in[0]);
   out[0].t.type = to;
@@ -137,7 +140,10 @@ static control_fn *find(cel_hlo_opcode op) {
   }
 }
 
-cel_status cel_ref_control(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in, cel_ref_value *out, bool *done) {
+bool cel_ref_is_control(cel_hlo_opcode op) { return find(op) != NULL; }
+
+cel_status cel_ref_control(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in, cel_ref_value *out,
+                           bool *done) {
   control_fn *fn = find(op->opcode);
   *done = fn != NULL;
   return fn ? fn(f, op, in, out) : CEL_OK;

@@ -15,6 +15,13 @@ typedef struct conv {
   int64_t in_strides[CEL_HLO_MAX_RANK], k_strides[CEL_HLO_MAX_RANK], out_strides[CEL_HLO_MAX_RANK];
 } conv;
 
+// Whether two dimension numbers and a list together name every dimension once.
+static bool covers(int rank, int64_t a, int64_t b, const int64_t *list) {
+  unsigned seen = 1u << a | 1u << b;
+  for (int d = 0; d < rank - 2; d++) seen |= 1u << list[d];
+  return seen == (1u << rank) - 1;
+}
+
 static cel_status read_dimensions(const cel_ref_call *c, int rank, conv *v) {
   CEL_TRY(cel_ref_int_attr(c, "input_batch_dimension", -1, 0, rank, &v->in_batch));
   CEL_TRY(cel_ref_int_attr(c, "input_feature_dimension", -1, 0, rank, &v->in_feature));
@@ -24,12 +31,17 @@ static cel_status read_dimensions(const cel_ref_call *c, int rank, conv *v) {
   CEL_TRY(cel_ref_int_attr(c, "output_feature_dimension", -1, 0, rank, &v->out_feature));
   CEL_TRY(cel_ref_ints(c, "input_spatial_dimensions", v->spatial, -1, 0, rank, v->in_space));
   CEL_TRY(cel_ref_ints(c, "kernel_spatial_dimensions", v->spatial, -1, 0, rank, v->k_space));
-  return cel_ref_ints(c, "output_spatial_dimensions", v->spatial, -1, 0, rank, v->out_space);
+  CEL_TRY(cel_ref_ints(c, "output_spatial_dimensions", v->spatial, -1, 0, rank, v->out_space));
+  if (!covers(rank, v->in_batch, v->in_feature, v->in_space) || !covers(rank, v->k_in, v->k_out, v->k_space) ||
+      !covers(rank, v->out_batch, v->out_feature, v->out_space))
+    return cel_ref_misfit(c, "a dimension is named twice");
+  return CEL_OK;
 }
 
 static cel_status read_conv(const cel_ref_call *c, conv *v) {
   const cel_hlo_type *x = c->in[0].type, *w = c->in[1].type, *y = c->out[0].type;
-  if (x->rank < 2 || w->rank != x->rank || y->rank != x->rank) return cel_ref_misfit(c, "operands and result need one rank of at least 2");
+  if (x->rank < 2 || w->rank != x->rank || y->rank != x->rank)
+    return cel_ref_misfit(c, "operands and result need one rank of at least 2");
   *v = (conv){.spatial = x->rank - 2};
   CEL_TRY(read_dimensions(c, x->rank, v));
   CEL_TRY(cel_ref_ints(c, "window_strides", v->spatial, 1, 1, INT32_MAX, v->stride));
@@ -70,7 +82,8 @@ static bool input_at(const cel_ref_call *c, const conv *v, const int64_t *out, c
   for (int d = 0; d < v->spatial; d++) {
     int64_t k = v->reversal[d] ? v->window[d] - 1 - win[d] : win[d], dim = v->in_space[d];
     int64_t place = out[v->out_space[d]] * v->stride[d] + k * v->rhs_dilation[d] - v->low[d];
-    if (place < 0 || place % v->lhs_dilation[d] || place / v->lhs_dilation[d] >= c->in[0].type->dims[dim]) return false;
+    if (place < 0 || place % v->lhs_dilation[d] || place / v->lhs_dilation[d] >= c->in[0].type->dims[dim])
+      return false;
     *at += place / v->lhs_dilation[d] * v->in_strides[dim];
   }
   return true;
@@ -80,8 +93,8 @@ static void one_element(const cel_ref_call *c, const conv *v, cel_ref_sum sum, c
                         const int64_t *index, int64_t i) {
   int64_t bytes = cel_ref_sum_bytes(sum), win[CEL_HLO_MAX_RANK] = {0};
   int64_t o = index[v->out_feature], out = c->in[1].type->dims[v->k_out];
-  int64_t group = o / (out / v->feature_groups);            // feature group of this output feature
-  int64_t batch_group = o / (out / v->batch_groups);        // batch group, likewise
+  int64_t group = o / (out / v->feature_groups);      // feature group of this output feature
+  int64_t batch_group = o / (out / v->batch_groups);  // batch group, likewise
   int64_t batch = index[v->out_batch] + batch_group * c->out[0].type->dims[v->out_batch];
   union {
     float f;
@@ -93,14 +106,14 @@ static void one_element(const cel_ref_call *c, const conv *v, cel_ref_sum sum, c
   bool empty = v->features == 0;
   for (int d = 0; d < v->spatial; d++) empty = empty || v->window[d] == 0;
   if (!empty) do {
-    int64_t at, k = o * v->k_strides[v->k_out];
-    if (!input_at(c, v, index, win, &at)) continue;
-    at += batch * v->in_strides[v->in_batch] + group * v->features * v->in_strides[v->in_feature];
-    for (int d = 0; d < v->spatial; d++) k += win[d] * v->k_strides[v->k_space[d]];
-    for (int64_t f = 0; f < v->features; f++)
-      cel_ref_sum_add(sum, &acc, x + (at + f * v->in_strides[v->in_feature]) * bytes,
-                      w + (k + f * v->k_strides[v->k_in]) * bytes, 1);
-  } while (cel_ref_next(v->spatial, v->window, win));
+      int64_t at, k = o * v->k_strides[v->k_out];
+      if (!input_at(c, v, index, win, &at)) continue;
+      at += batch * v->in_strides[v->in_batch] + group * v->features * v->in_strides[v->in_feature];
+      for (int d = 0; d < v->spatial; d++) k += win[d] * v->k_strides[v->k_space[d]];
+      for (int64_t f = 0; f < v->features; f++)
+        cel_ref_sum_add(sum, &acc, x + (at + f * v->in_strides[v->in_feature]) * bytes,
+                        w + (k + f * v->k_strides[v->k_in]) * bytes, 1);
+    } while (cel_ref_next(v->spatial, v->window, win));
   cel_ref_sum_store(sum, &acc, 0, &c->out[0], i);
 }
 

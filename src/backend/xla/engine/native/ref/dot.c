@@ -120,13 +120,15 @@ static void multiply(const side *l, const side *r, cel_ref_sum sum, const char *
 
 static cel_status check(const cel_ref_call *c, const side *l, const side *r) {
   const cel_hlo_type *a = l->t->type, *b = r->t->type;
-  if (l->n_batch != r->n_batch || l->n_contract != r->n_contract) return cel_ref_misfit(c, "its dimension lists are not paired");
+  if (l->n_batch != r->n_batch || l->n_contract != r->n_contract)
+    return cel_ref_misfit(c, "its dimension lists are not paired");
   for (int i = 0; i < l->n_batch; i++)
     if (a->dims[l->batch[i]] != b->dims[r->batch[i]]) return cel_ref_misfit(c, "batching dimensions differ");
   for (int i = 0; i < l->n_contract; i++)
     if (a->dims[l->contract[i]] != b->dims[r->contract[i]]) return cel_ref_misfit(c, "contracting dimensions differ");
   int64_t size, products;
-  if (!cel_mul_i64(l->batches, l->m, &size) || !cel_mul_i64(size, r->m, &size) || size != cel_hlo_elements(c->out[0].type))
+  if (!cel_mul_i64(l->batches, l->m, &size) || !cel_mul_i64(size, r->m, &size) ||
+      size != cel_hlo_elements(c->out[0].type))
     return cel_ref_misfit(c, "the result's shape does not match");
   if (!cel_mul_i64(size, l->k, &products)) products = -1;
   return cel_ref_spend(c->frame->run, products);

@@ -115,10 +115,16 @@ void cel_ref_put_float(cel_etype t, void *p, int64_t i, double x) {
   float f;
   uint16_t h;
   switch (t) {
-    case CEL_ET_F32: f = (float)x; memcpy((char *)p + i * 4, &f, 4); break;
+    case CEL_ET_F32:
+      f = (float)x;
+      memcpy((char *)p + i * 4, &f, 4);
+      break;
     case CEL_ET_F64: memcpy((char *)p + i * 8, &x, 8); break;
     case CEL_ET_F16:
-    case CEL_ET_BF16: h = half_bits(t, x); memcpy((char *)p + i * 2, &h, 2); break;
+    case CEL_ET_BF16:
+      h = half_bits(t, x);
+      memcpy((char *)p + i * 2, &h, 2);
+      break;
     default: ((uint8_t *)p)[i] = (uint8_t)cel_ref_encode(cel_ref_format_of(t), x); break;
   }
 }
@@ -175,8 +181,7 @@ static void from_float(double x, cel_etype to, void *dst, int64_t j) {
     case 'P': cel_ref_put_int(to, dst, j, x != 0); break;
     case 'F': cel_ref_put_float(to, dst, j, x); break;
     case 'C': cel_ref_put_complex(to, dst, j, cel_ref_complex_of(x, 0)); break;
-    default:
-      cel_ref_put_int(to, dst, j, float_to_int(x, cel_etype_bits(to), cel_etype_class(to) == 'S'));
+    default: cel_ref_put_int(to, dst, j, float_to_int(x, cel_etype_bits(to), cel_etype_class(to) == 'S'));
   }
 }
 

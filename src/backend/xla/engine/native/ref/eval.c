@@ -1,89 +1,7 @@
-// Functions and blocks: values are made, shared, and dropped after their last use; limits are counted.
+// Functions, blocks and operations: values are kept in frames and dropped after their last use.
 #include "backend/xla/engine/native/ref/internal.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-
-struct cel_ref_buffer {
-  int64_t refs, bytes;
-  int n_parts;  // > 0: a tuple, data is an array of cel_ref_value
-};
-enum { HEAD_BYTES = 32 };  // keeps data aligned to 16
-
-// ---- limits and memory -------------------------------------------------------------------------
-
-void cel_ref_run_init(cel_ref_run *run, const cel_hlo_module *m, const cel_ref_limits *limits, cel_err *err) {
-  *run = (cel_ref_run){.module = m, .err = err, .max_bytes = (int64_t)8 << 30, .max_steps = 1000000000000, .max_depth = 128};
-  if (!limits) return;
-  if (limits->bytes > 0) run->max_bytes = limits->bytes;
-  if (limits->steps > 0) run->max_steps = limits->steps;
-  if (limits->depth > 0) run->max_depth = limits->depth;
-}
-
-cel_status cel_ref_spend(cel_ref_run *run, int64_t n) {
-  if (n < 0 || n > run->max_steps - run->steps)
-    return cel_fail(run->err, CEL_TOO_LONG, "the program needs more than %" PRId64 " steps, the limit of this evaluation",
-                    run->max_steps);
-  run->steps += n;
-  return CEL_OK;
-}
-
-static cel_status take(cel_ref_run *run, int64_t bytes, void **out) {
-  if (bytes > run->max_bytes - run->bytes)
-    return cel_fail(run->err, CEL_TOO_LONG,
-                    "values of %" PRId64 " bytes are alive and %" PRId64 " more are asked for, the limit is %" PRId64,
-                    run->bytes, bytes, run->max_bytes);
-  cel_ref_buffer *b = calloc(1, HEAD_BYTES + (size_t)bytes + (bytes == 0));
-  if (!b) return cel_fail_oom(run->err, "a value");
-  *b = (cel_ref_buffer){.refs = 1, .bytes = bytes};
-  run->bytes += bytes;
-  *out = b;
-  return CEL_OK;
-}
-
-static void give_back(cel_ref_run *run, cel_ref_buffer *b) {
-  run->bytes -= b->bytes;
-  free(b);
-}
-
-cel_status cel_ref_value_new(cel_ref_run *run, const cel_hlo_type *t, cel_ref_value *out) {
-  void *memory;
-  int64_t bytes = t->kind == CEL_HLO_KIND_TENSOR ? cel_hlo_bytes(t) : 0;
-  if (t->kind == CEL_HLO_KIND_TUPLE) bytes = (int64_t)sizeof(cel_ref_value) * t->n_parts;
-  CEL_TRY(take(run, bytes, &memory));
-  cel_ref_buffer *b = memory;
-  if (t->kind == CEL_HLO_KIND_TUPLE) b->n_parts = t->n_parts;
-  *out = (cel_ref_value){{t, (char *)memory + HEAD_BYTES}, b};
-  return CEL_OK;
-}
-
-void cel_ref_value_drop(cel_ref_run *run, cel_ref_value *v) {
-  cel_ref_buffer *b = v->owner;
-  if (b && --b->refs == 0) {
-    cel_ref_value *parts = v->t.data;
-    for (int i = 0; i < b->n_parts; i++) cel_ref_value_drop(run, &parts[i]);
-    give_back(run, b);
-  }
-  *v = (cel_ref_value){0};
-}
-
-cel_ref_value cel_ref_value_share(cel_ref_value v) {
-  if (v.owner) v.owner->refs++;
-  return v;
-}
-
-cel_status cel_ref_scratch(const cel_ref_call *c, int64_t count, int64_t size, void **out) {
-  void *memory;
-  *out = NULL;
-  if (count < 0 || size <= 0 || count > INT64_MAX / size) return cel_ref_misfit(c, "scratch memory of absurd size");
-  CEL_TRY(take(c->frame->run, count * size, &memory));
-  *out = (char *)memory + HEAD_BYTES;
-  return CEL_OK;
-}
-
-void cel_ref_scratch_free(const cel_ref_call *c, void *p) {
-  if (p) give_back(c->frame->run, (cel_ref_buffer *)(void *)((char *)p - HEAD_BYTES));
-}
 
 // ---- frames ------------------------------------------------------------------------------------
 
@@ -148,17 +66,21 @@ cel_ref_fn *cel_ref_find(cel_hlo_opcode op) {
   return fn;
 }
 
+bool cel_ref_knows(cel_hlo_opcode op) { return cel_ref_find(op) || cel_ref_is_control(op); }
+
 static int64_t size_of(const cel_ref_tensor *t) {
   return t->type->kind == CEL_HLO_KIND_TENSOR ? cel_hlo_elements(t->type) : 1;
 }
 
 // Into buffers. Tokens and tuples reach no function that works on buffers.
-static cel_status into_buffers(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_tensor *in, const cel_ref_tensor *out) {
+static cel_status into_buffers(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_tensor *in,
+                               const cel_ref_tensor *out) {
   cel_ref_fn *fn = cel_ref_find(op->opcode);
   if (!fn) return cel_fail(f->run->err, CEL_UNSUPPORTED, "%s is not evaluated", op->name);
   cel_ref_call call = {f, op, in, out, f->run->err};
   bool source = op->opcode == CEL_HLO_CONSTANT || op->opcode == CEL_HLO_IOTA;
-  if (op->n_results < 1 || (op->n_operands < 1 && !source)) return cel_ref_misfit(&call, "operands or results are missing");
+  if (op->n_results < 1 || (op->n_operands < 1 && !source))
+    return cel_ref_misfit(&call, "operands or results are missing");
   for (int i = 0; i < op->n_operands; i++)
     if (in[i].type->kind != CEL_HLO_KIND_TENSOR) return cel_ref_refuse(&call, in[i].type);
   for (int i = 0; i < op->n_results; i++) {
@@ -178,14 +100,24 @@ static cel_status find_operand(const cel_ref_frame *f, const cel_hlo_value *v, c
   return CEL_OK;
 }
 
+static bool equal_types(const cel_hlo_type *a, const cel_hlo_type *b) {
+  if (a == b) return true;
+  if (a->kind != b->kind || a->etype != b->etype || a->rank != b->rank || a->n_parts != b->n_parts) return false;
+  for (int d = 0; d < a->rank; d++)
+    if (a->dims[d] != b->dims[d]) return false;
+  for (int i = 0; i < a->n_parts; i++)
+    if (!equal_types(a->parts[i], b->parts[i])) return false;
+  return true;
+}
+
 // Fails when the module's own types and those of the values differ: everything after relies on them.
-static cel_status same_type(cel_ref_run *run, const cel_hlo_type *want, const cel_hlo_type *got, const char *what, int i) {
-  if (want == got) return CEL_OK;
+static cel_status same_type(cel_ref_run *run, const cel_hlo_type *want, const cel_hlo_type *got, const char *what,
+                            int i) {
   char a[128], b[128];
+  if (equal_types(want, got)) return CEL_OK;
   cel_hlo_type_text(want, a, (int)sizeof a);
   cel_hlo_type_text(got, b, (int)sizeof b);
-  return strcmp(a, b) == 0 ? CEL_OK
-                           : cel_fail(run->err, CEL_INVALID, "%s %d has type %s, it should be %s", what, i, b, a);
+  return cel_fail(run->err, CEL_INVALID, "%s %d has type %s, it should be %s", what, i, b, a);
 }
 
 static cel_status make_results(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in, cel_ref_value *out,
@@ -240,7 +172,8 @@ static cel_status eval_op(cel_ref_frame *f, const cel_hlo_op *op) {
     tensors = calloc((size_t)n, sizeof *tensors);
   }
   cel_ref_value *out = values ? values + op->n_operands : NULL;
-  cel_status status = values && tensors ? eval_in(f, op, values, out, tensors) : cel_fail_oom(f->run->err, "operands");
+  cel_status status =
+      values && tensors ? eval_in(f, op, values, out, tensors) : cel_fail_oom(f->run->err, "operands");
   for (int i = 0; out && i < op->n_results; i++) {
     cel_ref_value *s = slot_of(f, &op->results[i]);
     if (status == CEL_OK && s) {
@@ -285,7 +218,8 @@ static cel_status run_ops(cel_ref_frame *f, const cel_hlo_block *b, cel_ref_valu
   if (!end || (end->opcode != CEL_HLO_RETURN && end->opcode != CEL_HLO_REGION_RETURN))
     return cel_fail(f->run->err, CEL_INVALID, "a block ends without a return");
   if (end->n_operands != n_results)
-    return cel_fail(f->run->err, CEL_INVALID, "a block returns %d values, %d are expected", end->n_operands, n_results);
+    return cel_fail(f->run->err, CEL_INVALID, "a block returns %d values, %d are expected", end->n_operands,
+                    n_results);
   for (int i = 0; i < n_results; i++) {
     cel_ref_value v;
     CEL_TRY(find_operand(f, end->operands[i], &v));
@@ -302,8 +236,8 @@ cel_status cel_ref_block(cel_ref_frame *f, const cel_hlo_block *b, const cel_ref
   if (b->n_args != n_args)
     return cel_fail(run->err, CEL_INVALID, "a region has %d arguments, %d are given", b->n_args, n_args);
   if (run->depth >= run->max_depth)
-    return cel_fail(run->err, CEL_TOO_LONG, "calls and regions are nested deeper than %d, the limit of this evaluation",
-                    run->max_depth);
+    return cel_fail(run->err, CEL_TOO_LONG,
+                    "calls and regions are nested deeper than %d, the limit of this evaluation", run->max_depth);
   for (int i = 0; i < n_args; i++) {
     CEL_TRY(same_type(run, b->args[i]->type, args[i].t.type, "argument", i));
     cel_ref_value *s = slot_of(f, b->args[i]);
@@ -327,6 +261,8 @@ cel_status cel_ref_call_func(cel_ref_run *run, const cel_hlo_func *fn, const cel
   if (status == CEL_OK) {
     for (const cel_hlo_op *op = fn->body->first; op; op = op->next) note_uses(&f, op);
     status = cel_ref_block(&f, fn->body, args, n, results, fn->n_results);
+    for (int i = 0; status == CEL_OK && i < fn->n_results; i++)
+      status = same_type(run, fn->result_types[i], results[i].t.type, "result", i);
   }
   frame_deinit(&f);
   return status;
@@ -337,7 +273,8 @@ cel_status cel_ref_call_func(cel_ref_run *run, const cel_hlo_func *fn, const cel
 void cel_ref_tensor_free(cel_ref_tensor *t) {
   if (!t->type) return;
   cel_ref_tensor *parts = t->data;
-  for (int i = 0; t->type->kind == CEL_HLO_KIND_TUPLE && parts && i < t->type->n_parts; i++) cel_ref_tensor_free(&parts[i]);
+  for (int i = 0; t->type->kind == CEL_HLO_KIND_TUPLE && parts && i < t->type->n_parts; i++)
+    cel_ref_tensor_free(&parts[i]);
   free(t->data);
   *t = (cel_ref_tensor){0};
 }
@@ -399,6 +336,7 @@ static cel_status op_in_frame(cel_ref_frame *f, const cel_hlo_op *op, const cel_
   if (status == CEL_OK) status = cel_ref_control(f, op, values, out, &done);
   if (status == CEL_OK && !done) status = into_buffers(f, op, operands, results);
   for (int i = 0; i < op->n_results; i++) {
+    if (status == CEL_OK && done) status = same_type(run, results[i].type, out[i].t.type, "result", i);
     if (status == CEL_OK && done && results[i].type->kind == CEL_HLO_KIND_TENSOR)
       memcpy(results[i].data, out[i].t.data, (size_t)cel_hlo_bytes(results[i].type));
     cel_ref_value_drop(run, &out[i]);
@@ -413,7 +351,8 @@ cel_status cel_ref_op(const cel_hlo_module *m, const cel_hlo_op *op, const cel_r
                       const cel_ref_limits *limits, cel_err *err) {
   cel_ref_run run;
   cel_ref_run_init(&run, m, limits, err);
-  for (int i = 0; i < op->n_operands; i++) CEL_TRY(same_type(&run, op->operands[i]->type, operands[i].type, "operand", i));
+  for (int i = 0; i < op->n_operands; i++)
+    CEL_TRY(same_type(&run, op->operands[i]->type, operands[i].type, "operand", i));
   for (int i = 0; i < op->n_results; i++) CEL_TRY(same_type(&run, op->results[i].type, results[i].type, "result", i));
   int lo = INT32_MAX, hi = -1;
   for (int r = 0; r < op->n_regions; r++)

@@ -5,12 +5,12 @@
 // What both have in common, under gather's names. "Windows" are offset dims (gather), update windows (scatter).
 typedef struct places {
   const cel_ref_tensor *indices;
-  const cel_hlo_type *operand, *whole;       // whole: gather's result, scatter's updates
-  int64_t window[CEL_HLO_MAX_RANK];          // dims of whole that walk inside a slice
-  int64_t missing[2 * CEL_HLO_MAX_RANK];     // operand dims a slice does not keep: collapsed, then batching
-  int64_t batching[CEL_HLO_MAX_RANK];        // operand dims ...
+  const cel_hlo_type *operand, *whole;         // whole: gather's result, scatter's updates
+  int64_t window[CEL_HLO_MAX_RANK];            // dims of whole that walk inside a slice
+  int64_t missing[2 * CEL_HLO_MAX_RANK];       // operand dims a slice does not keep: collapsed, then batching
+  int64_t batching[CEL_HLO_MAX_RANK];          // operand dims ...
   int64_t indices_batching[CEL_HLO_MAX_RANK];  // ... paired with dims of indices
-  int64_t index_map[CEL_HLO_MAX_RANK];       // operand dim of each component of an index vector
+  int64_t index_map[CEL_HLO_MAX_RANK];         // operand dim of each component of an index vector
   int64_t vector_dim;
   int n_window, n_missing, n_batching, n_index_map;
   int64_t batch[CEL_HLO_MAX_RANK], kept[CEL_HLO_MAX_RANK];  // dims of whole that walk over slices; kept operand dims
@@ -47,7 +47,8 @@ static cel_status read_places(const cel_ref_call *c, const names *n, places *p) 
   p->n_kept = cel_ref_others(p->operand->rank, p->missing, p->n_missing, p->kept);
   int vector = p->vector_dim < it->rank ? 1 : 0;
   int64_t components = vector ? it->dims[p->vector_dim] : 1;
-  if (p->n_kept != p->n_window) return cel_ref_misfit(c, "window dimensions do not match the operand's kept dimensions");
+  if (p->n_kept != p->n_window)
+    return cel_ref_misfit(c, "window dimensions do not match the operand's kept dimensions");
   if (p->n_batch != it->rank - vector || components != p->n_index_map)
     return cel_ref_misfit(c, "the indices' shape does not match");
   for (int i = 0, k = 0; i < it->rank; i++)
@@ -87,10 +88,11 @@ static void add_batch_and_window(const places *p, const int64_t *index, int64_t 
 }
 
 static cel_status gather(const cel_ref_call *c) {
-  static const names n = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims",
-                          "start_index_map"};
+  static const names n = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims",
+                          "start_indices_batching_dims", "start_index_map"};
   const cel_ref_tensor *x = &c->in[0], *y = &c->out[0];
-  if (c->op->n_operands != 2 || x->type->etype != y->type->etype) return cel_ref_misfit(c, "operands and result do not fit");
+  if (c->op->n_operands != 2 || x->type->etype != y->type->etype)
+    return cel_ref_misfit(c, "operands and result do not fit");
   places p = {.indices = &c->in[1], .operand = x->type, .whole = y->type};
   CEL_TRY(read_places(c, &n, &p));
   int64_t sizes[CEL_HLO_MAX_RANK], index[CEL_HLO_MAX_RANK] = {0}, at[CEL_HLO_MAX_RANK];
@@ -127,7 +129,8 @@ static cel_status apply_update(const cel_ref_call *c, const cel_ref_body *body, 
 }
 
 static cel_status check_scatter(const cel_ref_call *c, int n) {
-  if (n < 1 || c->op->n_operands != 2 * n + 1) return cel_ref_misfit(c, "it needs inputs, indices and as many updates");
+  if (n < 1 || c->op->n_operands != 2 * n + 1)
+    return cel_ref_misfit(c, "it needs inputs, indices and as many updates");
   for (int k = 0; k < n; k++)
     if (cel_hlo_elements(c->in[k].type) != cel_hlo_elements(c->out[k].type) ||
         cel_hlo_elements(c->in[k].type) != cel_hlo_elements(c->in[0].type) ||

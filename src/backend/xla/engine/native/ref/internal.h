@@ -4,6 +4,7 @@
 
 #include "backend/xla/engine/native/ref/element.h"
 #include "backend/xla/engine/native/ref/ref.h"
+#include "backend/xla/engine/native/ref/scalar.h"
 
 // ---- evaluation state --------------------------------------------------------------------------
 
@@ -18,8 +19,7 @@ typedef struct cel_ref_value {
 typedef struct cel_ref_run cel_ref_run;
 
 // Evaluates an operation of another dialect, or a custom_call; CEL_UNSUPPORTED when it is not its own.
-typedef cel_status cel_ref_foreign(void *context, const cel_hlo_op *op, const cel_ref_tensor *operands,
-                                   cel_err *err);
+typedef cel_status cel_ref_foreign(void *context, const cel_hlo_op *op, const cel_ref_tensor *operands, cel_err *err);
 
 // One evaluation: its limits and what is used of them.
 struct cel_ref_run {
@@ -68,12 +68,13 @@ void cel_ref_scratch_free(const cel_ref_call *c, void *p);
 CEL_MUST_CHECK cel_status cel_ref_call_func(cel_ref_run *run, const cel_hlo_func *f, const cel_ref_value *args, int n,
                                             cel_ref_value *results);
 // Evaluates a block with the given arguments (borrowed); results[n_results] are the caller's to drop.
-CEL_MUST_CHECK cel_status cel_ref_block(cel_ref_frame *f, const cel_hlo_block *b, const cel_ref_value *args, int n_args,
-                                        cel_ref_value *results, int n_results);
+CEL_MUST_CHECK cel_status cel_ref_block(cel_ref_frame *f, const cel_hlo_block *b, const cel_ref_value *args,
+                                        int n_args, cel_ref_value *results, int n_results);
 // Control flow, calls, tuples and the like work on values, not on buffers. CEL_OK with *done false: not one
 // of those.
 CEL_MUST_CHECK cel_status cel_ref_control(cel_ref_frame *f, const cel_hlo_op *op, const cel_ref_value *in,
                                           cel_ref_value *out, bool *done);
+bool cel_ref_is_control(cel_hlo_opcode op);
 // The function that evaluates an operation into buffers; NULL when there is none.
 cel_ref_fn *cel_ref_find(cel_hlo_opcode op);
 
@@ -93,16 +94,14 @@ cel_status cel_ref_rng_bit_generator(const cel_ref_call *c);
 // A region on scalars (of reduce, scatter, sort, map ...), prepared once and applied per element. A body of
 // one elementwise operation on its two arguments, or that returns an argument, skips the interpreter.
 enum { CEL_REF_MAX_SCALARS = 64, CEL_REF_SCALAR_BYTES = 16 };
-typedef double cel_ref_float2(double a, double b);
-typedef uint64_t cel_ref_int2(uint64_t a, uint64_t b, int bits, bool is_signed);
 typedef struct cel_ref_body {
   const cel_ref_call *call;
   const cel_hlo_block *block;
   int n_args, n_results;
-  int returned;  // the argument a body returns at once, or -1
-  cel_ref_float2 *float2;
-  cel_ref_int2 *int2;
-  bool swapped;  // the operation takes the arguments in the other order
+  int returned;    // the argument a body returns at once, or -1
+  bool is_binary;  // one operation on both arguments: `binary`,
+  bool swapped;    // which takes them in the other order
+  cel_ref_binary binary;
   cel_etype etype;
 } cel_ref_body;
 CEL_MUST_CHECK cel_status cel_ref_body_init(cel_ref_body *b, const cel_ref_call *c, int region, int n_args,
@@ -112,16 +111,12 @@ bool cel_ref_body_returns(const cel_ref_body *b, int k, cel_etype t);
 // args: pointers to n_args scalars of the block's argument types. results: pointers to where each of the
 // n_results scalars goes; they may be the same places as arguments.
 CEL_MUST_CHECK cel_status cel_ref_body_apply(const cel_ref_body *b, const void *const *args, void *const *results);
-// Scalar functions of add, maximum ...; NULL when there is none.
-cel_ref_float2 *cel_ref_float2_of(cel_hlo_opcode op);
-cel_ref_int2 *cel_ref_int2_of(cel_hlo_opcode op, cel_etype t);
-
 // ---- attributes, indices -----------------------------------------------------------------------
 
 // Reads a list attribute of exactly `want` integers, each in lo <= x < hi; absent: all `otherwise`.
 // Fails with the attribute's name and what was found.
-CEL_MUST_CHECK cel_status cel_ref_ints(const cel_ref_call *c, const char *name, int want, int64_t otherwise, int64_t lo,
-                                       int64_t hi, int64_t *out);
+CEL_MUST_CHECK cel_status cel_ref_ints(const cel_ref_call *c, const char *name, int want, int64_t otherwise,
+                                       int64_t lo, int64_t hi, int64_t *out);
 // The same for a list whose length is free (at most CEL_HLO_MAX_RANK); absent: empty.
 CEL_MUST_CHECK cel_status cel_ref_list(const cel_ref_call *c, const char *name, int64_t lo, int64_t hi, int64_t *out,
                                        int *n);

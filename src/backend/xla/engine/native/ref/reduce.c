@@ -8,7 +8,8 @@ static bool same_dims(const cel_hlo_type *a, const cel_hlo_type *b) {
 // n inputs of one shape, then n scalars, n results of one shape; the region takes 2n arguments of the
 // results' element types (inputs are converted to them).
 static cel_status check(const cel_ref_call *c, int n, cel_ref_body *body) {
-  if (n < 1 || c->op->n_operands != 2 * n) return cel_ref_misfit(c, "it needs as many inputs as initial values and results");
+  if (n < 1 || c->op->n_operands != 2 * n)
+    return cel_ref_misfit(c, "it needs as many inputs as initial values and results");
   CEL_TRY(cel_ref_body_init(body, c, 0, 2 * n, n));
   for (int k = 0; k < n; k++) {
     if (!same_dims(c->in[k].type, c->in[0].type) || !same_dims(c->out[k].type, c->out[0].type))
@@ -24,7 +25,8 @@ static cel_status check(const cel_ref_call *c, int n, cel_ref_body *body) {
 
 static void put_init(const cel_ref_call *c, int n, int64_t at) {
   for (int k = 0; k < n; k++)
-    cel_ref_convert_element(c->in[n + k].type->etype, c->in[n + k].data, 0, c->out[k].type->etype, c->out[k].data, at);
+    cel_ref_convert_element(c->in[n + k].type->etype, c->in[n + k].data, 0, c->out[k].type->etype, c->out[k].data,
+                            at);
 }
 
 // results[at] = body(results[at], element); from < 0 takes the initial values as element.

@@ -37,7 +37,7 @@ typedef struct cel_ref_tensor {
 typedef struct cel_ref_limits {
   int64_t bytes;  // of values alive at one time (default 8 GiB)
   int64_t steps;  // elementary steps: operations, elements, products (default 10^12)
-  int depth;      // nested calls and regions (default 128)
+  int depth;      // nested calls and regions (default 64)
 } cel_ref_limits;
 
 // Evaluates a function. args[n] are borrowed and must have the types of the function's arguments.
@@ -48,6 +48,9 @@ CEL_MUST_CHECK cel_status cel_ref_eval_func(const cel_hlo_module *m, const cel_h
                                             const cel_ref_tensor *args, int n, cel_ref_tensor *results,
                                             const cel_ref_limits *limits, cel_err *err);
 void cel_ref_tensor_free(cel_ref_tensor *t);
+
+// Whether there is a function for the operation; it may still refuse an element type or an attribute.
+bool cel_ref_knows(cel_hlo_opcode op);
 
 // Finds the value of something a region captures from around its operation. False: unknown.
 typedef bool cel_ref_lookup(void *context, const cel_hlo_value *value, cel_ref_tensor *out);

@@ -76,7 +76,8 @@ cel_status cel_ref_rng_bit_generator(const cel_ref_call *c) {
   if (!cel_etype_is_int(y->type->etype)) return cel_ref_refuse(c, y->type);
   bool is_philox = strcmp(algorithm, "PHILOX") == 0, is_threefry = strcmp(algorithm, "THREE_FRY") == 0;
   if (!is_philox && !is_threefry && strcmp(algorithm, "DEFAULT") != 0)
-    return cel_fail(c->err, CEL_INVALID, "rng_bit_generator: algorithm \"%s\" is none of DEFAULT THREE_FRY PHILOX", algorithm);
+    return cel_fail(c->err, CEL_INVALID, "rng_bit_generator: algorithm \"%s\" is none of DEFAULT THREE_FRY PHILOX",
+                    algorithm);
   if (is_threefry && words != 2) return cel_ref_misfit(c, "THREE_FRY needs a state of two words");
   uint64_t state[3] = {0};
   for (int64_t i = 0; i < words; i++) state[i] = cel_ref_get_bits(CEL_ET_UI64, in->data, i);

@@ -1,11 +1,12 @@
 // Constants and operations that only move elements by places known before the run.
 #include "backend/xla/engine/native/ref/internal.h"
+#include "base/checked.h"
 
 static cel_status constant(const cel_ref_call *c) {
   const cel_hlo_attr *a = cel_hlo_find_attr(c->op, "value");
   const cel_ref_tensor *y = &c->out[0];
-  if (!a || a->kind != CEL_HLO_ATTR_DENSE || a->type->kind != CEL_HLO_KIND_TENSOR || a->type->etype != y->type->etype ||
-      cel_hlo_elements(a->type) != cel_hlo_elements(y->type))
+  if (!a || a->kind != CEL_HLO_ATTR_DENSE || a->type->kind != CEL_HLO_KIND_TENSOR ||
+      a->type->etype != y->type->etype || cel_hlo_elements(a->type) != cel_hlo_elements(y->type))
     return cel_ref_misfit(c, "its value is no literal of the result's type");
   int64_t bytes = cel_etype_bytes(y->type->etype), n = cel_hlo_elements(y->type);
   if (!a->splat && n) memcpy(y->data, a->data, (size_t)(n * bytes));
@@ -123,6 +124,11 @@ static cel_status pad(const cel_ref_call *c) {
     return cel_ref_misfit(c, "operands and result do not fit");
   CEL_TRY(cel_ref_ints(c, "edge_padding_low", rank, 0, -INT32_MAX, INT32_MAX, low));
   CEL_TRY(cel_ref_ints(c, "interior_padding", rank, 0, 0, INT32_MAX, interior));
+  for (int d = 0; d < rank; d++) {
+    int64_t reach;
+    if (x->type->dims[d] > 0 && (!cel_mul_i64(x->type->dims[d], interior[d] + 1, &reach) || reach > INT64_MAX / 2))
+      return cel_ref_misfit(c, "a dimension becomes too large");
+  }
   fill(y, c->in[1].data);
   int64_t bytes = cel_etype_bytes(x->type->etype);
   cel_ref_side to = whole(y);
@@ -148,11 +154,13 @@ static cel_status get_dimension_size(const cel_ref_call *c) {
 }
 
 // start[d] = clamp(0, index operand d, dim - size), of a slice of `sizes` in x.
-static cel_status starts(const cel_ref_call *c, int first, const cel_hlo_type *x, const int64_t *sizes, int64_t *start) {
+static cel_status starts(const cel_ref_call *c, int first, const cel_hlo_type *x, const int64_t *sizes,
+                         int64_t *start) {
   if (c->op->n_operands != first + x->rank) return cel_ref_misfit(c, "it needs one start index per dimension");
   for (int d = 0; d < x->rank; d++) {
     const cel_ref_tensor *s = &c->in[first + d];
-    if (s->type->rank != 0 || !cel_etype_is_int(s->type->etype)) return cel_ref_misfit(c, "a start index is no integer scalar");
+    if (s->type->rank != 0 || !cel_etype_is_int(s->type->etype))
+      return cel_ref_misfit(c, "a start index is no integer scalar");
     int64_t i = cel_ref_get_int(s->type->etype, s->data, 0), most = x->dims[d] - sizes[d];
     if (i < 0 && cel_etype_class(s->type->etype) == 'U') i = INT64_MAX;
     if (most < 0) return cel_ref_misfit(c, "the slice is larger than the operand");
