@@ -44,11 +44,20 @@ static cel_status touch_pages(const cel_checkpoint *c, const cel_load_options *o
   return sum == UINT32_MAX ? cel_fail(err, CEL_IO, "unreachable") : CEL_OK;
 }
 
-static int64_t choose_capacity(const cel_arch *a, const cel_load_options *o, const cel_xla_options *x) {
+// The model's own limit: the positions it was trained for, or what dynamic rope scaling stretches them to.
+static int64_t own_limit(const cel_arch *a) {
   int64_t n = a->max_position > 0 ? a->max_position : 4096;
-  if (x->capacity > 0) n = x->capacity;
-  if (o->context > 0) n = CEL_MIN(n, o->context);
-  if (x->capacity == 0 && o->context > a->max_position) n = o->context;
+  for (int i = 0; i < a->n_ropes; i++) {
+    const cel_rope *r = &a->ropes[i];
+    if (r->type == CEL_ROPE_DYNAMIC && r->factor > 1) return (int64_t)((double)n * CEL_MIN(r->factor, 1024.0));
+  }
+  return n;
+}
+
+static int64_t choose_capacity(const cel_arch *a, const cel_load_options *o, const cel_xla_options *x) {
+  int64_t n = own_limit(a);
+  if (o->context > 0) n = o->context;
+  if (x->capacity > 0) n = o->context > 0 ? CEL_MIN(o->context, x->capacity) : x->capacity;
   return CEL_MIN(n, 1 << 20);
 }
 

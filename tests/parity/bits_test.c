@@ -1,0 +1,97 @@
+// A session's numbers are its own: the same bits alone or in a batch, in one prefill or in chunks, with one
+// thread or several.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/oracle.h"
+
+static const char *const names[] = {"llama3", "qwen3", "mistral", "gemma3", "qwen2", "llama3-q4g64", "qwen3-q8g64", "llama-gguf"};
+
+static float *all_logits(const char *path, const oracle_case *c, int64_t vocab, int n_threads, int chunk) {
+  loaded l;
+  cel_err err = {0};
+  cel_load_options o = {.n_threads = n_threads, .prefill_chunk = chunk};
+  loaded_open(&l, path, "i16", &o);
+  float *logits = malloc((size_t)(c->n * vocab) * sizeof *logits);
+  assert_non_null(logits);
+  cel_prompt p = {.ids = c->ids, .n = c->n};
+  if (l.backend->logits(l.model, &p, logits, &err) != CEL_OK) fail_msg("%s", err.text);
+  loaded_close(&l);
+  return logits;
+}
+
+static void chunks_and_threads_do_not_change_a_bit(void **state) {
+  (void)state;
+  for (int i = 0; i < CEL_COUNT(names); i++) {
+    oracle *o = oracle_load(names[i]);
+    const oracle_case *c = &o->cases[o->n_cases - 1];
+    float *want = all_logits(o->path, c, o->vocab, 1, 64);
+    static const int settings[][2] = {{1, 1}, {2, 7}, {3, 64}, {8, 16}, {2, 1}};
+    for (int k = 0; k < CEL_COUNT(settings); k++) {
+      float *got = all_logits(o->path, c, o->vocab, settings[k][0], settings[k][1]);
+      if (memcmp(got, want, (size_t)(c->n * o->vocab) * sizeof *got) != 0) {
+        fail_msg("%s: %d threads and chunks of %d change the logits", names[i], settings[k][0], settings[k][1]);
+      }
+      free(got);
+    }
+    free(want);
+    oracle_free(o);
+  }
+}
+
+enum { ROWS = 5, STEPS = 24 };
+
+// Prompts of different lengths: the case's ids from different beginnings.
+static void open_rows(const loaded *l, const oracle_case *c, cel_session **s) {
+  for (int r = 0; r < ROWS; r++) {
+    cel_err err = {0};
+    cel_session_options options = greedy_options();
+    options.sampling.n_logprobs = 3;
+    if (l->backend->open(l->model, &options, &s[r], &err) != CEL_OK) fail_msg("%s", err.text);
+    cel_prompt p = {.ids = c->ids + r * 2, .n = c->n - r * 4};
+    if (l->backend->prefill(s[r], &p, &err) != CEL_OK) fail_msg("%s", err.text);
+  }
+}
+
+static void a_row_in_a_batch_equals_the_row_alone(void **state) {
+  (void)state;
+  for (int i = 0; i < CEL_COUNT(names); i++) {
+    oracle *o = oracle_load(names[i]);
+    const oracle_case *c = &o->cases[0];
+    loaded l;
+    cel_load_options options = {.n_threads = 2, .max_sessions = 2 * ROWS};
+    loaded_open(&l, o->path, "i16", &options);
+    cel_session *together[ROWS], *alone[ROWS];
+    open_rows(&l, c, together);
+    open_rows(&l, c, alone);
+    for (int step = 0; step < STEPS; step++) {
+      cel_event a[ROWS], b[ROWS];
+      cel_err err = {0};
+      if (l.backend->step(l.model, together, ROWS, a, &err) != CEL_OK) fail_msg("%s", err.text);
+      for (int r = 0; r < ROWS; r++) {
+        if (l.backend->step(l.model, &alone[r], 1, &b[r], &err) != CEL_OK) fail_msg("%s", err.text);
+        if (a[r].token != b[r].token || memcmp(&a[r].logprob, &b[r].logprob, sizeof(float)) != 0 ||
+            memcmp(a[r].top, b[r].top, 3 * sizeof *a[r].top) != 0) {
+          fail_msg("%s: row %d differs at step %d", names[i], r, step);
+        }
+      }
+    }
+    for (int r = 0; r < ROWS; r++) {
+      l.backend->close(together[r]);
+      l.backend->close(alone[r]);
+    }
+    loaded_close(&l);
+    oracle_free(o);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(chunks_and_threads_do_not_change_a_bit),
+                                     cmocka_unit_test(a_row_in_a_batch_equals_the_row_alone)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
