@@ -7,3 +7,18 @@ func.func @top_k_of_rows() {
   check.expect_eq_const %i, dense<[[1, 0, 2], [1, 3, 0]]> : tensor<2x3xi32>
   return
 }
+
+// -----
+
+// True before false, unsigned numbers by their own order.
+func.func @top_k_of_booleans_and_unsigned() {
+  %x = stablehlo.constant dense<[false, true, false, true]> : tensor<4xi1>
+  %v, %i = chlo.top_k(%x, k = 3) : tensor<4xi1> -> (tensor<3xi1>, tensor<3xi32>)
+  check.expect_eq_const %v, dense<[true, true, false]> : tensor<3xi1>
+  check.expect_eq_const %i, dense<[1, 3, 0]> : tensor<3xi32>
+  %y = stablehlo.constant dense<[1, 255, 128]> : tensor<3xui8>
+  %w, %j = chlo.top_k(%y, k = 2) : tensor<3xui8> -> (tensor<2xui8>, tensor<2xi32>)
+  check.expect_eq_const %w, dense<[255, 128]> : tensor<2xui8>
+  check.expect_eq_const %j, dense<[1, 2]> : tensor<2xi32>
+  return
+}

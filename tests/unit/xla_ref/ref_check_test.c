@@ -56,7 +56,8 @@ static void units_in_the_last_place_are_counted(void **state) {
       "  func.return\n"
       "}\n";
   char text[1024];
-  const char *close = "stablehlo.custom_call @check.expect_close(%0, %1) {has_side_effect = true} : (tensor<f32>, tensor<f32>) -> ()";
+  const char *close =
+      "stablehlo.custom_call @check.expect_close(%0, %1) {has_side_effect = true} : (tensor<f32>, tensor<f32>) -> ()";
   snprintf(text, sizeof text, form, "0x3F800003", close);
   assert_int_equal(check(text, &l), CEL_CHECK_PASSED);
   snprintf(text, sizeof text, form, "0x3F800004", close);
@@ -124,13 +125,15 @@ static void programs_of_one_file_are_run_one_by_one(void **state) {
 // ---- folders -----------------------------------------------------------------------------------
 
 typedef struct walk {
-  bool quiet;  // tell failures only
+  bool quiet;     // tell failures only
+  bool disabled;  // the authors do not run this one
 } walk;
 
 static void print(void *context, cel_check_outcome outcome, const char *where, const char *text) {
   const walk *w = context;
   if (outcome == CEL_CHECK_FAILED || (outcome == CEL_CHECK_REFUSED && !w->quiet))
-    printf("%s %s: %s\n", outcome == CEL_CHECK_FAILED ? "FAILED" : "refused", where, text);
+    printf("%s%s %s: %s\n", w->disabled ? "disabled by its authors, " : "",
+           outcome == CEL_CHECK_FAILED ? "FAILED" : "refused", where, text);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -161,7 +164,8 @@ static int run_folder(const char *folder, walk *w, cel_check_counts *counts, cel
     cel_err err = {0};
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);
     assert_int_equal(cel_read_file(path, 64 << 20, &text, &bytes, &err), CEL_OK);
-    cel_check_counts *to = strncmp(text, "// RUN-DISABLED", 15) == 0 ? disabled : counts;
+    w->disabled = strncmp(text, "// RUN-DISABLED", 15) == 0;
+    cel_check_counts *to = w->disabled ? disabled : counts;
     assert_int_equal(cel_check_file((cel_str){text, (size_t)bytes}, names[i], NULL, print, w, to, &err), CEL_OK);
     free(text);
     free(names[i]);
@@ -175,7 +179,8 @@ static void our_own_programs_pass(void **state) {
   walk w = {0};
   cel_check_counts counts = {0};
   int files = run_folder(CEL_TEST_DATA "/hlo", &w, &counts, &counts);
-  printf("%d files: %d passed, %d failed, %d refused\n", files, (int)counts.passed, (int)counts.failed, (int)counts.refused);
+  printf("%d files: %d passed, %d failed, %d refused\n", files, (int)counts.passed, (int)counts.failed,
+         (int)counts.refused);
   assert_true(files > 0 && counts.passed > 0);
   assert_int_equal(counts.failed, 0);
   assert_int_equal(counts.refused, 0);
@@ -216,7 +221,7 @@ static void programs_of_the_specification_pass_or_are_refused(void **state) {
     printf("CEL_STABLEHLO_PROGRAMS names no folders of StableHLO programs\n");
     skip();
   }
-  walk w = {getenv("CEL_STABLEHLO_REFUSED") == NULL};
+  walk w = {.quiet = getenv("CEL_STABLEHLO_REFUSED") == NULL};
   cel_check_counts all = {0};
   char *copy = strdup(folders), *rest = copy;
   for (char *folder; (folder = strtok_r(rest, ":", &rest));) {

@@ -91,6 +91,28 @@ static void values_are_dropped_after_their_last_use(void **state) {
   assert_non_null(strstr(err.text, "7999"));
 }
 
+static void a_tensor_beyond_the_limit_of_bytes_is_an_error(void **state) {
+  (void)state;
+  cel_err err;
+  const char *text =
+      "func.func @main() -> tensor<f32> {\n"
+      "  %0 = stablehlo.iota dim = 0 : tensor<1000000000000xf32>\n"
+      "  %1 = stablehlo.slice %0 [0:1] : (tensor<1000000000000xf32>) -> tensor<1xf32>\n"
+      "  %2 = stablehlo.reshape %1 : (tensor<1xf32>) -> tensor<f32>\n"
+      "  return %2 : tensor<f32>\n"
+      "}\n";
+  assert_int_equal(eval_main(text, NULL, NULL, &err), CEL_TOO_LONG);
+  assert_non_null(strstr(err.text, "stablehlo.iota at line 2"));
+  assert_non_null(strstr(err.text, "4000000000000"));
+}
+
+static void operations_without_a_function_are_known_beforehand(void **state) {
+  (void)state;
+  for (int code = CEL_HLO_CONSTANT; code < CEL_HLO_FOREIGN; code++)
+    assert_int_equal(cel_ref_knows((cel_hlo_opcode)code), code != CEL_HLO_CUSTOM_CALL);
+  assert_false(cel_ref_knows(CEL_HLO_FOREIGN));
+}
+
 static void a_composite_is_its_decomposition(void **state) {
   (void)state;
   cel_err err;
@@ -166,7 +188,8 @@ static void sums_of_f32_go_in_ascending_order_in_f32(void **state) {
       "func.func @main() -> tensor<f32> {\n"
       "  %0 = stablehlo.constant dense<[16777216.0, 1.0, 1.0, -16777216.0]> : tensor<4xf32>\n"
       "  %1 = stablehlo.constant dense<1.0> : tensor<4xf32>\n"
-      "  %2 = stablehlo.dot_general %0, %1, contracting_dims = [0] x [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>\n"
+      "  %2 = stablehlo.dot_general %0, %1, contracting_dims = [0] x [0] : (tensor<4xf32>, tensor<4xf32>) -> "
+      "tensor<f32>\n"
       "  return %2 : tensor<f32>\n"
       "}\n";
   assert_int_equal(eval_main(dot, NULL, &r, &err), CEL_OK);
@@ -175,7 +198,8 @@ static void sums_of_f32_go_in_ascending_order_in_f32(void **state) {
       "func.func @main() -> tensor<f32> {\n"
       "  %0 = stablehlo.constant dense<[16777216.0, 1.0, 1.0, -16777216.0]> : tensor<4xf32>\n"
       "  %1 = stablehlo.constant dense<1.0> : tensor<f32>\n"
-      "  %2 = stablehlo.reduce(%0 init: %1) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>\n"
+      "  %2 = stablehlo.reduce(%0 init: %1) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, "
+      "tensor<f32>) -> tensor<f32>\n"
       "  return %2 : tensor<f32>\n"
       "}\n";
   assert_int_equal(eval_main(sum, NULL, &r, &err), CEL_OK);
@@ -246,6 +270,8 @@ int main(void) {
       cmocka_unit_test(an_endless_loop_ends_with_the_limit_of_steps),
       cmocka_unit_test(calls_nested_too_deep_end_with_the_limit_of_depth),
       cmocka_unit_test(values_are_dropped_after_their_last_use),
+      cmocka_unit_test(a_tensor_beyond_the_limit_of_bytes_is_an_error),
+      cmocka_unit_test(operations_without_a_function_are_known_beforehand),
       cmocka_unit_test(a_composite_is_its_decomposition),
       cmocka_unit_test(results_may_be_arguments_and_tuples),
       cmocka_unit_test(wrong_arguments_are_named),

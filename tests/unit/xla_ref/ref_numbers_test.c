@@ -16,7 +16,8 @@ static void maximum_and_minimum_let_nan_win_and_order_zeros(void **state) {
   assert_true(signbit(r[2]) && signbit(r[3]));
 }
 
-static void compare(kit *k, const char *direction, const char *type, const float *x, const float *y, int64_t n, uint8_t *r) {
+static void compare(kit *k, const char *direction, const char *type, const float *x, const float *y, int64_t n,
+                    uint8_t *r) {
   const cel_hlo_type *t = kit_vector(k, CEL_ET_F32, n), *in[2] = {t, t};
   const void *data[2] = {x, y};
   cel_hlo_op *op = kit_op(k, CEL_HLO_COMPARE, in, 2, kit_vector(k, CEL_ET_PRED, n));
