@@ -97,7 +97,7 @@ static const rule rules[CEL_HLO_OPCODE_COUNT] = {
     [CEL_HLO_CUSTOM_CALL] = {0, MANY, 0, cel_rule_custom_call, NULL, false},
     [CEL_HLO_COMPOSITE] = {0, MANY, 0, cel_rule_composite, NULL, false},
     [CEL_HLO_CHLO_ERF] = UNARY(F),
-    [CEL_HLO_CHLO_TOP_K] = {1, 1, S | U | F, cel_rule_top_k, NULL, false},
+    [CEL_HLO_CHLO_TOP_K] = {1, 1, P | S | U | F, cel_rule_top_k, NULL, false},
 };
 
 static const char *class_words(unsigned classes) {
