@@ -70,10 +70,10 @@ static decimal round_digits(const char *digits, int kept, int precision, int las
 // magnitude: positive and finite.
 static decimal to_decimal(double magnitude, int precision) {
   int e2, k;
-  double mantissa = ldexp(frexp(magnitude, &e2), 53);  // an integer of 53 bits
-  for (e2 -= 53; fmod(mantissa, 2) == 0; e2++) mantissa /= 2;
+  uint64_t mantissa = (uint64_t)ldexp(frexp(magnitude, &e2), 53);
+  for (e2 -= 53; mantissa % 2 == 0; e2++) mantissa /= 2;
   k = e2 < 0 ? -e2 : 0;  // mantissa * 5^k * 10^-k, or mantissa * 2^e2
-  int bits = (int)floor(log2(mantissa) + (e2 < 0 ? k * 2.321928094887362348 : e2)) + 1;
+  int bits = (int)floor(log2((double)mantissa) + (e2 < 0 ? k * 2.321928094887362348 : e2)) + 1;
   char text[EXACT_DIGITS + 16], digits[EXACT_DIGITS + 16];
   int n = 0, wanted = CEL_MIN(EXACT_DIGITS, (int)(bits * 0.30103) + 3);
   snprintf(text, sizeof text, "%.*e", wanted - 1, magnitude);
