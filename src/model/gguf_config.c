@@ -45,8 +45,12 @@ bool cel_gguf_rope_interleaved(const cel_gguf *g) {
 
 // ---- putting --------------------------------------------------------------------------------------
 
-static cel_status put_int(maker *m, const char *key, int64_t v) { return cel_gguf_put(m->config, key, json_integer(v), m->err); }
-static cel_status put_bool(maker *m, const char *key, bool v) { return cel_gguf_put(m->config, key, json_boolean(v), m->err); }
+static cel_status put_int(maker *m, const char *key, int64_t v) {
+  return cel_gguf_put(m->config, key, json_integer(v), m->err);
+}
+static cel_status put_bool(maker *m, const char *key, bool v) {
+  return cel_gguf_put(m->config, key, json_boolean(v), m->err);
+}
 static cel_status put_word(maker *m, const char *key, const char *v) {
   return cel_gguf_put(m->config, key, json_string(v), m->err);
 }
@@ -84,7 +88,7 @@ static cel_status equal_items(maker *m, const cel_gguf_value *v, int64_t *out) {
   return CEL_OK;
 }
 
-// A size; one per layer is accepted when all are equal. 0 when absent.
+// A size; one per layer is accepted when all are equal. 0 when absent (some writers put 0 for none).
 static cel_status get_size(maker *m, const char *suffix, int64_t *out) {
   const cel_gguf_value *v = cel_gguf_find(m->g, full(m, suffix));
   *out = 0;
@@ -94,13 +98,14 @@ static cel_status get_size(maker *m, const char *suffix, int64_t *out) {
   } else {
     CEL_TRY(cel_gguf_int(m->g, m->key, out, NULL, m->err));
   }
-  return *out > 0 && *out <= INT32_MAX ? CEL_OK : bad_size(m, *out);
+  return *out >= 0 && *out <= INT32_MAX ? CEL_OK : bad_size(m, *out);
 }
 
 static cel_status require_size(maker *m, const char *suffix, const char *key, int64_t *out) {
   CEL_TRY(get_size(m, suffix, out));
-  if (*out == 0) return cel_fail(m->err, CEL_MALFORMED, "%s: metadata \"%s\" is missing", m->g->file, m->key);
-  return put_int(m, key, *out);
+  if (*out > 0) return put_int(m, key, *out);
+  if (cel_gguf_find(m->g, m->key)) return bad_size(m, *out);
+  return cel_fail(m->err, CEL_MALFORMED, "%s: metadata \"%s\" is missing", m->g->file, m->key);
 }
 
 static cel_status get_num(maker *m, const char *suffix, double *out, bool *found) {

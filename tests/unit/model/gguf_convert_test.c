@@ -103,6 +103,7 @@ static void a_llama_file_becomes_a_llama_config(void **state) {
   gguf_maker m = model_of("llama", 2);
   real(&m, "llama", "rope.freq_base", 500000);
   num(&m, "llama", "rope.dimension_count", 2);
+  num(&m, "llama", "expert_count", 0);  // some writers' way to say none
   tensor_f32(&m, "blk.0.attn_q.weight", 8, 8);
   run_well(&r, &m);
   says_text(r.config, "model_type", "llama");
