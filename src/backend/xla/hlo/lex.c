@@ -261,6 +261,7 @@ static cel_status raw_piece(cel_lex *l, cel_buf *out) {
   const char *close = p + 1;
   if (*p == '"' && !(close = string_end(p + 1, l->end)))
     return cel_lex_fail_at(l, p, CEL_MALFORMED, "a string does not end on its line");
+  if (memchr(p, 0, (size_t)(close - p))) return cel_lex_fail_at(l, p, CEL_MALFORMED, "a zero byte in an attribute");
   cel_buf_add(out, p, (size_t)(close - p));
   l->p = close;
   return CEL_OK;

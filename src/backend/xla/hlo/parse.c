@@ -208,6 +208,15 @@ static cel_status file(cel_parse *p) {
   return cel_parse_late_locs(p);
 }
 
+// The stacks have room from the start, so that at + 0 is a pointer.
+static bool init(cel_parse *p) {
+  p->operands.at = cel_parse_grow(NULL, 0, &p->operands.cap, sizeof *p->operands.at);
+  p->types.at = cel_parse_grow(NULL, 0, &p->types.cap, sizeof *p->types.at);
+  p->attrs.at = cel_parse_grow(NULL, 0, &p->attrs.cap, sizeof *p->attrs.at);
+  p->ints.at = cel_parse_grow(NULL, 0, &p->ints.cap, sizeof *p->ints.at);
+  return p->operands.at && p->types.at && p->attrs.at && p->ints.at;
+}
+
 static void deinit(cel_parse *p) {
   cel_parse_names_deinit(&p->values);
   cel_parse_names_deinit(&p->aliases);
@@ -227,8 +236,12 @@ cel_status cel_hlo_parse(cel_str text, const char *name, cel_hlo_module **out, c
     return cel_fail(err, CEL_UNSUPPORTED, "%s: %zu bytes of text are not supported, only up to 2 GiB", name, text.n);
   CEL_TRY(cel_hlo_module_new(NULL, &p.m, err));
   cel_lex_init(&p.lex, text, name, p.err);
-  cel_status status = file(&p);
-  if (status == CEL_OK && (status = cel_hlo_verify(p.m, p.err)) != CEL_OK) cel_err_prefix(p.err, "%s", name);
+  cel_status status = init(&p) ? file(&p) : cel_parse_oom(&p);
+  if (status == CEL_OK && cel_hlo_verify(p.m, p.err) != CEL_OK) {
+    cel_err_prefix(p.err, "%s", name);
+    status = p.err->status == CEL_INVALID ? CEL_MALFORMED : p.err->status;
+    p.err->status = status;
+  }
   deinit(&p);
   if (status == CEL_OK) *out = p.m;
   else cel_hlo_module_free(p.m);

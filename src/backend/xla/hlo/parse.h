@@ -170,6 +170,8 @@ static inline int cel_parse_n_operands(const cel_parse *p, const cel_parse_op *o
   return p->operands.n - o->operands;
 }
 
+// The rules of an operation (cel_hlo_check) failed: puts the place in front; in a text this is CEL_MALFORMED.
+cel_status cel_parse_rule_broken(cel_parse *p, int line, int column);
 // One operation with its results' names and its location, appended to p->block.
 CEL_MUST_CHECK cel_status cel_parse_one_op(cel_parse *p);
 CEL_MUST_CHECK cel_status cel_parse_operand(cel_parse *p);       // pushes it

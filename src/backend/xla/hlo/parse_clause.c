@@ -101,7 +101,7 @@ static cel_status padding(cel_parse *p) {
   int64_t dims[2] = {(p->ints.n - from) / 2, 2};
   const cel_hlo_type *type = cel_hlo_tensor(p->m, CEL_ET_I64, 2, dims);
   if (!type) return cel_parse_oom(p);
-  cel_hlo_attr *a = cel_hlo_make_dense(p->m, "padding", type, p->ints.at ? p->ints.at + from : NULL, false);
+  cel_hlo_attr *a = cel_hlo_make_dense(p->m, "padding", type, p->ints.at + from, false);
   p->ints.n = from;
   return cel_parse_push_attr(p, a);
 }
@@ -181,7 +181,7 @@ cel_status cel_parse_slice_range(cel_parse *p) {
   for (int part = 0; part < 3; part++) {
     int at = p->ints.n;
     for (int i = 0; i < n; i++) CEL_TRY(cel_parse_push_int(p, p->ints.at[from + 3 * i + part]));
-    CEL_TRY(cel_parse_push_attr(p, cel_hlo_make_ints(p->m, names[part], p->ints.at ? p->ints.at + at : NULL, n)));
+    CEL_TRY(cel_parse_push_attr(p, cel_hlo_make_ints(p->m, names[part], p->ints.at + at, n)));
   }
   p->ints.n = from;
   return CEL_OK;

@@ -95,7 +95,7 @@ static cel_status results(cel_parse *p) {
     else CEL_TRY(cel_parse_result_types(p));
   }
   int n = p->types.n - types;
-  if (!cel_hlo_func_set_results(p->func, p->types.at ? p->types.at + types : NULL, n)) return cel_parse_oom(p);
+  if (!cel_hlo_func_set_results(p->func, p->types.at + types, n)) return cel_parse_oom(p);
   for (int i = 0; i < p->attrs.n - attrs; i++)
     p->func->result_attrs[i] = (cel_hlo_attr **)p->attrs.at[attrs + i]->list;
   p->types.n = types;
@@ -235,7 +235,7 @@ static cel_status make_function(cel_parse *p, const header *h) {
   for (int i = 0; i < h->n_in; i++)
     if (!cel_hlo_block_add_arg(p->block, p->types.at[h->types + i], NULL)) return cel_parse_oom(p);
   int n_out = p->types.n - h->types - h->n_in;
-  if (!cel_hlo_func_set_results(p->func, p->types.at ? p->types.at + h->types + h->n_in : NULL, n_out))
+  if (!cel_hlo_func_set_results(p->func, p->types.at + h->types + h->n_in, n_out))
     return cel_parse_oom(p);
   CEL_TRY(spread_attrs(p, h->arg_attrs, p->func->arg_attrs, h->n_in));
   CEL_TRY(spread_attrs(p, h->result_attrs, p->func->result_attrs, n_out));

@@ -83,7 +83,7 @@ static cel_status fail_op(cel_parse *p, const cel_parse_op *o, cel_status status
 
 cel_status cel_parse_make(cel_parse *p, cel_parse_op *o) {
   if (o->op) return CEL_OK;
-  o->op = cel_hlo_op_new(p->m, o->code, o->name, p->operands.at ? p->operands.at + o->operands : NULL,
+  o->op = cel_hlo_op_new(p->m, o->code, o->name, p->operands.at + o->operands,
                          cel_parse_n_operands(p, o), 0);
   if (!o->op) return cel_parse_oom(p);
   o->op->line = o->line;
@@ -105,6 +105,12 @@ static cel_status check_operands(cel_parse *p, cel_parse_op *o) {
   return CEL_OK;
 }
 
+cel_status cel_parse_rule_broken(cel_parse *p, int line, int column) {
+  cel_err_prefix(p->err, "%s:%d:%d", p->lex.name, line, column);
+  if (p->err->status == CEL_INVALID) p->err->status = CEL_MALFORMED;
+  return p->err->status;
+}
+
 static cel_status set_results(cel_parse *p, cel_parse_op *o) {
   const cel_hlo_type **types = NULL;
   int n = o->n_out;
@@ -112,8 +118,7 @@ static cel_status set_results(cel_parse *p, cel_parse_op *o) {
     CEL_TRY(check_operands(p, o));
     if (n) types = p->types.at + o->types + o->n_in;
   } else {
-    cel_status status = cel_hlo_infer(p->m, o->op, &types, &n, p->err);
-    if (status != CEL_OK) return cel_err_prefix(p->err, "%s:%d:%d", p->lex.name, o->line, o->column);
+    if (cel_hlo_infer(p->m, o->op, &types, &n, p->err) != CEL_OK) return cel_parse_rule_broken(p, o->line, o->column);
     if (n < 0) return fail_op(p, o, CEL_MALFORMED, "needs ':' and types");
   }
   return cel_hlo_set_results(p->func, o->op, types, n) ? CEL_OK : cel_parse_oom(p);
@@ -127,8 +132,7 @@ static cel_status finish(cel_parse *p, cel_parse_op *o) {
   CEL_TRY(set_results(p, o));
   if (o->n_names && o->n_names != o->op->n_results)
     return fail_op(p, o, CEL_MALFORMED, "%d results, but %d names for them", o->op->n_results, o->n_names);
-  if (cel_hlo_check(p->m, o->op, p->err) != CEL_OK)
-    return cel_err_prefix(p->err, "%s:%d:%d", p->lex.name, o->line, o->column);
+  if (cel_hlo_check(p->m, o->op, p->err) != CEL_OK) return cel_parse_rule_broken(p, o->line, o->column);
   return CEL_OK;
 }
 

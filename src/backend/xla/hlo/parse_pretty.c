@@ -154,8 +154,9 @@ static cel_status items(cel_parse *p, cel_parse_op *o) {
   return CEL_OK;
 }
 
-static bool item_starts(const cel_parse *p) {
-  return p->lex.kind == CEL_TOK_VALUE || (p->lex.kind == CEL_TOK_WORD && !cel_lex_word(&p->lex, "loc"));
+// A word begins the parts of these alone; behind any other operation it is the next one, or its location.
+static bool begins_with_word(const cel_parse_op *o) {
+  return o->code == CEL_HLO_COMPARE || o->code == CEL_HLO_IOTA || o->code == CEL_HLO_FOREIGN;
 }
 
 // ---- operations with a form of their own ---------------------------------------------------------
@@ -200,11 +201,13 @@ static cel_status composite(cel_parse *p) {
 static cel_status operands_and_parts(cel_parse *p, cel_parse_op *o) {
   if (o->code == CEL_HLO_CALL || o->code == CEL_HLO_CUSTOM_CALL) return callee(p, o);
   if (o->code == CEL_HLO_COMPOSITE) return composite(p);
-  if (cel_lex_take(&p->lex, '(')) {
-    if (p->lex.kind != ')') CEL_TRY(items(p, o));
-    CEL_TRY(cel_lex_need(&p->lex, ')', "',' or ')' in a list of operands"));
+  if (!cel_lex_take(&p->lex, '(')) {
+    bool starts = p->lex.kind == CEL_TOK_VALUE || (p->lex.kind == CEL_TOK_WORD && begins_with_word(o));
+    return starts ? items(p, o) : CEL_OK;
   }
-  return item_starts(p) ? items(p, o) : CEL_OK;
+  if (p->lex.kind != ')') CEL_TRY(items(p, o));
+  CEL_TRY(cel_lex_need(&p->lex, ')', "',' or ')' in a list of operands"));
+  return o->code == CEL_HLO_CONVOLUTION ? items(p, o) : CEL_OK;  // dim_numbers = ..., window = ...
 }
 
 // The type of a literal among the parts, or NULL.

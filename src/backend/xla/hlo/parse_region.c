@@ -27,7 +27,7 @@ static cel_status add_region(cel_parse *p, cel_parse_op *o) {
 static cel_status begin(cel_parse *p, cel_parse_op *o, int types, scope *outer) {
   CEL_TRY(add_region(p, o));
   *outer = (scope){p->block, p->values.n};
-  p->block = cel_hlo_region_new(p->func, o->op, o->op->n_regions - 1, p->types.at ? p->types.at + types : NULL,
+  p->block = cel_hlo_region_new(p->func, o->op, o->op->n_regions - 1, p->types.at + types,
                                 p->types.n - types);
   return p->block ? CEL_OK : cel_parse_oom(p);
 }
@@ -196,8 +196,7 @@ static cel_status applied_region(cel_parse *p, cel_parse_op *o, cel_hlo_opcode c
   cel_hlo_op *op = append(p, o, code, p->block->args, 2);
   cel_hlo_value *result = op ? &op->results[0] : NULL;
   if (!op || !append(p, o, CEL_HLO_REGION_RETURN, &result, 1)) return cel_parse_oom(p);
-  if (cel_hlo_check(p->m, op, p->err) != CEL_OK)
-    return cel_err_prefix(p->err, "%s:%d:%d: reduce applies", p->lex.name, o->line, o->column);
+  if (cel_hlo_check(p->m, op, p->err) != CEL_OK) return cel_parse_rule_broken(p, o->line, o->column);
   end(p, &outer);
   return CEL_OK;
 }
