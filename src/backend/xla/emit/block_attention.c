@@ -2,13 +2,17 @@
 // Decode reads one cache row per token (slots [N]); prefill reads one for all (slots is a scalar).
 #include "backend/xla/emit/emit_internal.h"
 
-// Positions where each new key goes: [N, 3] = (layer, slot, position), the indices of a scatter.
-static hlo write_indices(cel_hlo_builder *b, int64_t n, hlo layer, hlo slots, hlo positions) {
+// Where each new row of D values goes: [N, kv, 4] = (layer, slot, head, position), the indices of a scatter
+// whose windows are the contiguous rows. (A scatter over dimensions with a window between them is legal too,
+// but not every compiler takes it.)
+static hlo write_indices(cel_hlo_builder *b, int64_t n, int64_t n_kv, hlo layer, hlo slots, hlo positions) {
   if (!slots || !positions) return NULL;
-  int64_t column[2] = {n, 1}, map[1] = {0};
-  hlo parts[3] = {cel_hlo_broadcast(b, layer, 2, column, map), NULL, cel_hlo_broadcast(b, positions, 2, column, map)};
-  parts[1] = cel_hlo_broadcast(b, slots, 2, column, map);  // a scalar maps no dimension at all
-  return cel_hlo_concat(b, parts, 3, 1);
+  int64_t column[3] = {n, n_kv, 1}, map[1] = {0};
+  hlo parts[4] = {cel_hlo_broadcast(b, layer, 3, column, map), NULL, NULL, NULL};
+  parts[1] = cel_hlo_broadcast(b, slots, 3, column, map);  // a scalar maps no dimension at all
+  parts[2] = cel_hlo_iota(b, CEL_ET_I32, 3, column, 1);
+  parts[3] = cel_hlo_broadcast(b, positions, 3, column, map);
+  return cel_hlo_concat(b, parts, 4, 2);
 }
 
 static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fresh) {
@@ -20,9 +24,9 @@ static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fres
   hlo c = cel_hlo_arg(b, "cache", cache->type), x = cel_hlo_arg(b, "new", fresh->type);
   hlo slots = cel_hlo_arg(b, "slots", e->slots->type), positions = cel_hlo_arg(b, "positions", e->positions->type);
   hlo layer = cel_hlo_arg(b, "layer", cel_hlo_tensor(b->module, CEL_ET_I32, 0, NULL));
-  cel_hlo_scatter_dims dims = {.n_window = 2, .window = {1, 2}, .n_inserted = 3, .inserted = {0, 1, 3},
-                               .n_index_map = 3, .index_map = {0, 1, 3}, .index_vector_dim = 1};
-  hlo y = cel_hlo_scatter(b, c, write_indices(b, e->n, layer, slots, positions), x, &dims, false);
+  cel_hlo_scatter_dims dims = {.n_window = 1, .window = {2}, .n_inserted = 4, .inserted = {0, 1, 2, 3},
+                               .n_index_map = 4, .index_map = {0, 1, 2, 3}, .index_vector_dim = 2};
+  hlo y = cel_hlo_scatter(b, c, write_indices(b, e->n, e->arch->n_kv, layer, slots, positions), x, &dims, false);
   return cel_emit_end(e, &scope, y);
 }
 
