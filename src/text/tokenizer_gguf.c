@@ -142,6 +142,7 @@ static cel_status read_llama(loader *l, bool *add_bos, cel_err *err) {
   cel_tokenizer *t = l->t;
   bool prefix = l->v->add_space_prefix != 0;
   *add_bos = true;
+  t->model.unk = l->v->unk;  // byte-level models have none: a byte without a token gives nothing
   if (!cel_bpe_set_scores(&t->model, &t->arena, l->v->scores, (int32_t)t->size)) return cel_fail_oom(err, l->b.name);
   if (prefix) CEL_TRY(cel_norm_prepend(&l->b, &t->norms, CEL_STR(LOW_LINE_BLOCK), err));
   CEL_TRY(cel_norm_replace_spaces(&l->b, &t->norms, CEL_STR(LOW_LINE_BLOCK), err));
@@ -213,7 +214,6 @@ cel_status cel_tokenizer_from_gguf(const cel_gguf_vocab *vocab, const char *name
   cel_status s;
   CEL_TRY_DONE(s, check_ids(&l, err));
   CEL_TRY_DONE(s, read_tokens(&l, err));
-  t->model.unk = vocab->unk;
   CEL_TRY_DONE(s, read_model(&l, &add_bos, err));
   cel_bpe_index(&t->model);
   CEL_TRY_DONE(s, read_added(&l, err));

@@ -40,6 +40,7 @@ MARKS = ["a\u0300\u0301\u0302b", "\u0301alone", "n\u0303 ñ", "o\u0308\u0304", "
          "\u212b \u2126 \u212a", "ǰ ǆ Ǆ ǅ", "ẞß ŉ ΐ", "\uac00\u11a8 \u1100\u1161\u11a8", "\u0cc6\u0cc2\u0cd5"]
 RUNS = ["A" * 60, " " * 40, "\n" * 33, "\t" * 17, "." * 50, "=" * 40, "ab" * 30, "歪" * 20, "🦙" * 9, " \n" * 12, "-" * 80, "0" * 31, "\u0301" * 20, "!?" * 20, "x " * 20, "\r\n" * 9,
         "▁" * 5, " ▁ a▁b ▁▁", "aaa bbb " * 6]
+LONG = [("A", 100000), (" ", 100000), ("\n", 50000), ("歪", 30000), (".", 60000), (" \n", 30000), ("x ", 40000), ("\u0301", 30000), ("'s", 30000), ("\u0323\u0307", 20000)]
 CONTROL = [chr(i) for i in range(1, 32)] + ["\x7f", "\x80\x9f", "a\x00b", "\x00", "\u0085", "\u00ad", "\ufffd", "\ufffe", "\U0010ffff", "\ue000"]
 
 ALPHABET = list("abcdefgzABCXYZ0123456789 \n\t\r.,;:!?'\"()[]{}<>|=+-*/_#@&%$\\") + [
@@ -196,6 +197,8 @@ def write():
         dump(OUT / f"{name}.vectors.json", {
             "ids": [t.encode(s).ids for s in corpus],
             "plain": [t.encode(s, add_special_tokens=False).ids for s in corpus[::9]],
+            "long": [[unit, times, len(ids), sum((i + 1) * v for i, v in enumerate(ids)) % (1 << 31)]
+                     for unit, times in LONG for ids in [t.encode(unit * times).ids]],
             "streams": streams,
             "decoded": [t.decode(i, skip_special_tokens=True) for i in streams],
             "decoded_all": [t.decode(i, skip_special_tokens=False) for i in streams]})

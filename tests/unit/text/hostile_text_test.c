@@ -1,0 +1,131 @@
+// Long runs of one thing, which overflow the stack of a backtracking matcher or take it quadratic time: on a
+// thread with 256 KiB of stack, each within a second, equal to the reference.
+#define _POSIX_C_SOURCE 200809L
+#include "unit/text/text_fixtures.h"
+
+#include <pthread.h>
+#include <time.h>
+
+enum { STACK = 256 * 1024 };
+
+// Sanitizers make everything a few times slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const double limit_s = 8;
+#else
+static const double limit_s = 1;
+#endif
+
+typedef struct job {
+  const cel_tokenizer *t;
+  cel_str text;
+  int32_t *ids;
+  int64_t n;
+  cel_status status;
+  double seconds;
+  cel_err err;
+} job;
+
+static double cpu_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *encode_job(void *arg) {
+  job *j = arg;
+  double start = cpu_seconds();
+  j->status = cel_encode(j->t, j->text, (cel_encode_options){true, true}, &j->ids, &j->n, &j->err);
+  j->seconds = cpu_seconds() - start;
+  return NULL;
+}
+
+static void on_a_small_stack(job *j) {
+  pthread_attr_t attr;
+  pthread_t thread;
+  assert_int_equal(pthread_attr_init(&attr), 0);
+  assert_int_equal(pthread_attr_setstacksize(&attr, STACK), 0);
+  assert_int_equal(pthread_create(&thread, &attr, encode_job, j), 0);
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&attr);
+  if (j->status != CEL_OK) fail_msg("%s", j->err.text);
+  if (j->seconds > limit_s) fail_msg("%.2f s for %zu bytes", j->seconds, j->text.n);
+}
+
+static cel_buf repeat(cel_str unit, int64_t times) {
+  cel_buf b = {0};
+  for (int64_t i = 0; i < times; i++) cel_buf_adds(&b, unit);
+  assert_false(b.failed);
+  return b;
+}
+
+static void long_runs_equal_the_reference_in_linear_time(void **state) {
+  (void)state;
+  const char *const names[] = {"gpt2", "llama3", "qwen2", "tekken", "spm", "gemma", "metaspace", "words", "removed"};
+  for (int k = 0; k < CEL_COUNT(names); k++) {
+    char file[64];
+    snprintf(file, sizeof file, "%s.json", names[k]);
+    cel_tokenizer *t = load_tokenizer(file);
+    snprintf(file, sizeof file, "%s.vectors.json", names[k]);
+    cel_json *vectors = load_json(file);
+    const cel_json *rows = cel_json_get(vectors, "long");
+    assert_true(json_array_size(rows) >= 10);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+      const cel_json *row = json_array_get(rows, i);
+      cel_buf text = repeat(json_text(json_array_get(row, 0)), json_integer_value(json_array_get(row, 1)));
+      job j = {.t = t, .text = cel_buf_str(&text)};
+      on_a_small_stack(&j);
+      int64_t sum = 0;  // as the maker of the vectors adds them up
+      for (int64_t m = 0; m < j.n; m++) sum = (sum + (m + 1) * j.ids[m]) % (INT64_C(1) << 31);
+      if (j.n != json_integer_value(json_array_get(row, 2)) || sum != json_integer_value(json_array_get(row, 3))) {
+        fail_msg("%s, run %zu: %lld ids with sum %lld", names[k], i, (long long)j.n, (long long)sum);
+      }
+      free(j.ids);
+      cel_buf_deinit(&text);
+    }
+    json_decref(vectors);
+    cel_tokenizer_free(t);
+  }
+}
+
+static void added_tokens_that_nearly_match_cost_linear_time(void **state) {
+  (void)state;
+  cel_buf head = repeat(CEL_STR("a"), 5000), json = {0}, text = repeat(CEL_STR("a"), 200000);
+  cel_buf_printf(&json, "{\"added_tokens\":[{\"id\":1,\"content\":\"%sb\"},{\"id\":2,\"content\":\"b%s\"}],", head.p, head.p);
+  cel_buf_addz(&json, "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}");
+  cel_json *parsed = parse_json(json.p);
+  cel_tokenizer *t = make_tokenizer(parsed, "t");
+  job j = {.t = t, .text = cel_buf_str(&text)};
+  on_a_small_stack(&j);
+  assert_int_equal(j.n, 200000);
+  free(j.ids);
+  cel_tokenizer_free(t);
+  json_decref(parsed);
+  cel_buf_deinit(&head);
+  cel_buf_deinit(&json);
+  cel_buf_deinit(&text);
+}
+
+static void a_pattern_that_runs_away_ends_with_an_error(void **state) {
+  (void)state;
+  cel_json *json = parse_json("{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a|aa|aaa)+(?=c)\"},\"behavior\":\"Isolated\"},"
+                              "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}");
+  cel_tokenizer *t = make_tokenizer(json, "t");
+  cel_buf text = repeat(CEL_STR("a"), 20000);
+  cel_err err = {0};
+  int32_t *ids;
+  int64_t n;
+  assert_int_equal(cel_encode(t, cel_buf_str(&text), (cel_encode_options){0}, &ids, &n, &err), CEL_TOO_LONG);
+  assert_non_null(strstr(err.text, "pattern needs more than"));
+  cel_buf_deinit(&text);
+  cel_tokenizer_free(t);
+  json_decref(json);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(long_runs_equal_the_reference_in_linear_time),
+      cmocka_unit_test(added_tokens_that_nearly_match_cost_linear_time),
+      cmocka_unit_test(a_pattern_that_runs_away_ends_with_an_error),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,295 @@
+// Whole tokenizers against what the reference made of the same strings (tests/oracle/make_tokenizer_vectors.py),
+// and files that are refused.
+#include "unit/text/text_fixtures.h"
+
+static const char *const fixtures[] = {"gpt2", "llama3", "qwen2", "tekken", "spm", "spm_unk", "gemma", "metaspace", "words", "removed"};
+
+static void check_encoding(const cel_tokenizer *t, const char *name, const cel_json *strings, const cel_json *vectors) {
+  const cel_json *ids = cel_json_get(vectors, "ids"), *plain = cel_json_get(vectors, "plain");
+  assert_int_equal(json_array_size(ids), json_array_size(strings));
+  for (size_t i = 0; i < json_array_size(strings); i++) {
+    size_t n;
+    int32_t *want = json_ids(json_array_get(ids, i), &n);
+    cel_str text = json_text(json_array_get(strings, i));
+    encodes(t, name, text, (cel_encode_options){true, true}, want, n);
+    free(want);
+    if (i % 9) continue;
+    want = json_ids(json_array_get(plain, i / 9), &n);
+    encodes(t, name, text, (cel_encode_options){false, true}, want, n);
+    free(want);
+  }
+}
+
+// Pushes one id at a time; what comes out is UTF-8 each time.
+static void stream(const cel_tokenizer *t, const int32_t *ids, size_t n, bool skip, cel_buf *out) {
+  cel_detokenizer *d;
+  assert_int_equal(cel_detokenizer_new(t, skip, &d, NULL), CEL_OK);
+  for (size_t i = 0; i < n; i++) {
+    size_t before = out->n;
+    cel_detokenizer_push(d, ids[i], out);
+    assert_true(out->n == before || cel_utf8_valid(out->p + before, out->n - before));
+  }
+  cel_detokenizer_finish(d, out);
+  cel_detokenizer_free(d);
+  assert_false(out->failed);
+}
+
+static void check_decoding(const cel_tokenizer *t, const char *name, const cel_json *vectors, const char *key, bool skip) {
+  const cel_json *streams = cel_json_get(vectors, "streams"), *texts = cel_json_get(vectors, key);
+  assert_true(json_array_size(streams) > 100 && json_array_size(streams) == json_array_size(texts));
+  for (size_t i = 0; i < json_array_size(streams); i++) {
+    size_t n;
+    int32_t *ids = json_ids(json_array_get(streams, i), &n);
+    cel_str want = json_text(json_array_get(texts, i));
+    cel_buf whole = {0}, deltas = {0};
+    assert_int_equal(cel_decode(t, ids, (int64_t)n, skip, &whole, NULL), CEL_OK);
+    stream(t, ids, n, skip, &deltas);
+    if (!cel_str_eq(cel_buf_str(&whole), want)) {
+      fail_msg("%s %s %zu: \"%s\", right is \"%.*s\"", name, key, i, whole.p ? whole.p : "", CEL_STR_ARG(want));
+    }
+    assert_true(cel_str_eq(cel_buf_str(&deltas), want));
+    cel_buf_deinit(&whole);
+    cel_buf_deinit(&deltas);
+    free(ids);
+  }
+}
+
+static void tokenizers_equal_the_reference(void **state) {
+  (void)state;
+  cel_json *strings = load_json("strings.json");
+  assert_true(json_array_size(strings) > 500);
+  for (int i = 0; i < CEL_COUNT(fixtures); i++) {
+    char file[64];
+    snprintf(file, sizeof file, "%s.json", fixtures[i]);
+    cel_tokenizer *t = load_tokenizer(file);
+    snprintf(file, sizeof file, "%s.vectors.json", fixtures[i]);
+    cel_json *vectors = load_json(file);
+    check_encoding(t, fixtures[i], strings, vectors);
+    check_decoding(t, fixtures[i], vectors, "decoded", true);
+    check_decoding(t, fixtures[i], vectors, "decoded_all", false);
+    json_decref(vectors);
+    cel_tokenizer_free(t);
+  }
+  json_decref(strings);
+}
+
+// --- questions ----------------------------------------------------------------------------------------
+
+static void a_tokenizer_answers_about_its_tokens(void **state) {
+  (void)state;
+  cel_tokenizer *t = load_tokenizer("spm.json");
+  assert_int_equal(cel_tokenizer_size(t), 267);
+  assert_int_equal(cel_tokenizer_find(t, CEL_STR("<s>")), 1);
+  assert_int_equal(cel_tokenizer_find(t, CEL_STR("▁ab")), 265);
+  assert_int_equal(cel_tokenizer_find(t, CEL_STR("nope")), -1);
+  assert_int_equal(cel_tokenizer_bos(t), 1);  // what the template begins with
+  assert_true(cel_tokenizer_is_special(t, 1) && !cel_tokenizer_is_special(t, 260));
+  assert_false(cel_tokenizer_is_special(t, -1) || cel_tokenizer_is_special(t, 267));
+  assert_true(cel_str_is(cel_tokenizer_bytes(t, 265), " ab"));
+  assert_true(cel_str_is(cel_tokenizer_bytes(t, 3 + 0xE6), "\xE6"));
+  assert_int_equal(cel_tokenizer_bytes(t, 3).n, 1);
+  assert_int_equal(cel_tokenizer_bytes(t, 3).p[0], 0);
+  assert_int_equal(cel_tokenizer_bytes(t, 999).n, 0);
+  cel_tokenizer_free(t);
+  t = load_tokenizer("gpt2.json");
+  int32_t id = cel_tokenizer_find(t, CEL_STR("Ġt"));
+  assert_true(id >= 0 && cel_str_is(cel_tokenizer_bytes(t, id), " t"));
+  cel_tokenizer_free(t);
+}
+
+static void the_config_decides_on_bos_and_eos(void **state) {
+  (void)state;
+  cel_json *json = load_json("spm.json");
+  static const struct {
+    const char *config;
+    int32_t want[4];
+    size_t n;
+  } cases[] = {
+      {"{\"bos_token\":\"<s>\",\"eos_token\":{\"content\":\"</s>\"}}", {1, 265}, 2},
+      {"{\"bos_token\":\"<s>\",\"eos_token\":\"</s>\",\"add_bos_token\":false}", {265}, 1},
+      {"{\"bos_token\":\"<s>\",\"eos_token\":\"</s>\",\"add_bos_token\":true,\"add_eos_token\":true}", {1, 265, 2}, 3},
+      {"{\"bos_token\":null,\"add_bos_token\":true}", {265}, 1},
+  };
+  for (int i = 0; i < CEL_COUNT(cases); i++) {
+    cel_json *config = parse_json(cases[i].config);
+    cel_tokenizer *t;
+    assert_int_equal(cel_tokenizer_from_json(json, config, "t", &t, NULL), CEL_OK);
+    encodes(t, cases[i].config, CEL_STR("ab"), (cel_encode_options){true, true}, cases[i].want, cases[i].n);
+    int32_t ends[4];
+    assert_int_equal(cel_tokenizer_end_ids(t, ends, 4), i < 3);
+    if (i < 3) assert_int_equal(ends[0], 2);
+    cel_tokenizer_free(t);
+    json_decref(config);
+  }
+  json_decref(json);
+}
+
+static void special_tokens_in_the_text_are_parsed_on_demand_only(void **state) {
+  (void)state;
+  cel_tokenizer *t = load_tokenizer("spm.json");
+  encodes(t, "parsed", CEL_STR("<s>ab"), (cel_encode_options){.parse_special = true}, (int32_t[]){1, 265}, 2);
+  int32_t as_text[] = {259, 63, 118, 65, 263};  // ▁ < s > ab
+  encodes(t, "not parsed", CEL_STR("<s>ab"), (cel_encode_options){0}, as_text, 5);
+  cel_tokenizer_free(t);
+}
+
+static void invalid_utf8_counts_as_replacement_characters(void **state) {
+  (void)state;
+  cel_tokenizer *t = load_tokenizer("gpt2.json");
+  static const struct { const char *bad, *same; size_t n; } cases[] = {
+      {"a\xFF" "b", "a\xEF\xBF\xBD" "b", 3},
+      {"\xE6\xAD", "\xEF\xBF\xBD", 2},
+      {"\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD", 3},  // a surrogate: three bad bytes
+      {"\xF0\x9F\xA6z", "\xEF\xBF\xBDz", 4},
+      {"\xC0\xAF", "\xEF\xBF\xBD\xEF\xBF\xBD", 2},
+  };
+  for (int i = 0; i < CEL_COUNT(cases); i++) {
+    int32_t *want;
+    int64_t n;
+    cel_encode_options how = {0};
+    assert_int_equal(cel_encode(t, cel_str_of(cases[i].same), how, &want, &n, NULL), CEL_OK);
+    encodes(t, "bad", (cel_str){cases[i].bad, cases[i].n}, how, want, (size_t)n);
+    free(want);
+  }
+  cel_tokenizer_free(t);
+}
+
+static void an_empty_text_gives_what_the_template_adds(void **state) {
+  (void)state;
+  cel_tokenizer *t = load_tokenizer("spm.json");
+  encodes(t, "empty", (cel_str){NULL, 0}, (cel_encode_options){true, true}, (int32_t[]){1}, 1);
+  encodes(t, "empty", CEL_STR(""), (cel_encode_options){0}, (int32_t[]){0}, 0);
+  cel_tokenizer_free(t);
+}
+
+static void several_texts_share_one_tokenizer_and_repeat(void **state) {
+  (void)state;
+  cel_tokenizer *t = load_tokenizer("llama3.json");
+  cel_buf text = {0};  // long enough for the memory of pieces, which must not change anything
+  for (int i = 0; i < 400; i++) cel_buf_printf(&text, "The end of day %d isn't the end\n", i % 7);
+  int32_t *whole, *line;
+  int64_t n, m, at = 0;
+  assert_int_equal(cel_encode(t, cel_buf_str(&text), (cel_encode_options){0}, &whole, &n, NULL), CEL_OK);
+  for (int i = 0; i < 400; i++) {
+    char s[64];
+    snprintf(s, sizeof s, "The end of day %d isn't the end\n", i % 7);
+    assert_int_equal(cel_encode(t, cel_str_of(s), (cel_encode_options){0}, &line, &m, NULL), CEL_OK);
+    assert_true(at + m <= n);
+    assert_memory_equal(whole + at, line, (size_t)m * sizeof *line);
+    at += m;
+    free(line);
+  }
+  assert_int_equal(at, n);
+  free(whole);
+  cel_buf_deinit(&text);
+  cel_tokenizer_free(t);
+}
+
+// --- refusals -----------------------------------------------------------------------------------------
+
+#define MODEL "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]}"
+
+static const struct {
+  const char *json, *says;
+} refused[] = {
+    {"[]", "no object \"model\""},
+    {"{}", "no object \"model\""},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}", "model type \"Unigram\" is not supported; supported is BPE"},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":[],\"merges\":[]}}", "model.vocab must be an object"},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":-1},\"merges\":[]}}", "the id of \"a\" must be a number from 0"},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4000000000},\"merges\":[]}}", "the id of \"a\" must be a number from 0"},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1.5},\"merges\":[]}}", "the id of \"a\" must be a number"},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":{}}}", "model.merges must be a list"},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"aa\"]}}", "model.merges[0] must be \"left right\""},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"a\",\"a\"]]}}", "model.merges[0] must be"},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a a\"]}}", "model.merges[0] needs the token \"aa\""},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a c\"]}}", "model.merges[0] needs the token \"c\""},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"dropout\":0.1}}", "model.dropout"},
+    {"{" MODEL ",\"added_tokens\":{}}", "added_tokens must be a list"},
+    {"{" MODEL ",\"added_tokens\":[{\"id\":3}]}", "added_tokens[0] needs a string \"content\""},
+    {"{" MODEL ",\"added_tokens\":[{\"content\":\"x\",\"id\":\"y\"}]}", "the id of \"x\""},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Precompiled\"}}",
+     "normalizer type \"Precompiled\" is not supported; supported are NFC, NFD, NFKC, NFKD, Lowercase, Replace, Prepend, Strip, Sequence"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Sequence\"}}", "normalizer Sequence needs a list \"normalizers\""},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{},\"content\":\"\"}}", "Replace.pattern: must be"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"(\"},\"content\":\"\"}}", "the pattern \"(\" can not be used"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"[a&&b]\"},\"content\":\"\"}}", "&&"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Prepend\"}}", "normalizer Prepend needs a string \"prepend\""},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"}}", "pre_tokenizer type \"UnicodeScripts\" is not supported; supported are ByteLevel"},
+    {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"Kept\"}}", "behavior \"Kept\" is not one of"},
+    {"{" MODEL ",\"pre_tokenizer\":5}", "pre_tokenizer must be an object with a string \"type\""},
+    {"{" MODEL ",\"post_processor\":{\"type\":\"TemplateProcessing\"}}", "needs a list \"single\""},
+    {"{" MODEL ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}}]}}", "has no \"ids\" for \"x\""},
+    {"{" MODEL ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}}],\"special_tokens\":{\"x\":{\"ids\":[77]}}}}",
+     "post_processor adds id 77, which no token has"},
+    {"{" MODEL ",\"decoder\":{\"type\":\"CTC\"}}", "decoder type \"CTC\" is not supported; supported are ByteLevel"},
+    {"{" MODEL ",\"decoder\":{\"type\":\"Strip\",\"content\":\" \",\"start\":-1,\"stop\":0}}", "decoder Strip takes -1"},
+};
+
+static void what_is_not_right_is_refused_by_name(void **state) {
+  (void)state;
+  for (int i = 0; i < CEL_COUNT(refused); i++) {
+    cel_json *json = parse_json(refused[i].json);
+    cel_tokenizer *t = (cel_tokenizer *)&t;
+    cel_err err = {0};
+    assert_int_not_equal(cel_tokenizer_from_json(json, NULL, "x/tokenizer.json", &t, &err), CEL_OK);
+    assert_null(t);
+    if (!strstr(err.text, refused[i].says) || !cel_str_starts(cel_str_of(err.text), CEL_STR("x/tokenizer.json: "))) {
+      fail_msg("%s says \"%s\", right is \"%s\"", refused[i].json, err.text, refused[i].says);
+    }
+    json_decref(json);
+  }
+}
+
+static void sequences_nested_too_deep_are_refused(void **state) {
+  (void)state;
+  cel_buf b = {0};
+  cel_buf_addz(&b, "{" MODEL ",\"normalizer\":");
+  for (int i = 0; i < 200; i++) cel_buf_addz(&b, "{\"type\":\"Sequence\",\"normalizers\":[");
+  cel_buf_addz(&b, "{\"type\":\"NFC\"}");
+  for (int i = 0; i < 200; i++) cel_buf_addz(&b, "]}");
+  cel_buf_addz(&b, "}");
+  cel_json *json = parse_json(b.p);
+  cel_tokenizer *t;
+  cel_err err = {0};
+  assert_int_equal(cel_tokenizer_from_json(json, NULL, "t", &t, &err), CEL_UNSUPPORTED);
+  assert_non_null(strstr(err.text, "nested deeper"));
+  json_decref(json);
+  cel_buf_deinit(&b);
+}
+
+static void a_text_can_not_explode_in_the_normalizer(void **state) {
+  (void)state;
+  cel_buf b = {0};
+  cel_buf_addz(&b, "{" MODEL ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[");
+  for (int i = 0; i < 40; i++) {
+    cel_buf_printf(&b, "%s{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aaaaaaaa\"}", i ? "," : "");
+  }
+  cel_buf_addz(&b, "]}}");
+  cel_json *json = parse_json(b.p);
+  cel_tokenizer *t = make_tokenizer(json, "t");
+  cel_err err = {0};
+  int32_t *ids;
+  int64_t n;
+  assert_int_equal(cel_encode(t, CEL_STR("aaaa"), (cel_encode_options){0}, &ids, &n, &err), CEL_TOO_LONG);
+  assert_non_null(strstr(err.text, "grows"));
+  cel_tokenizer_free(t);
+  json_decref(json);
+  cel_buf_deinit(&b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tokenizers_equal_the_reference),
+      cmocka_unit_test(a_tokenizer_answers_about_its_tokens),
+      cmocka_unit_test(the_config_decides_on_bos_and_eos),
+      cmocka_unit_test(special_tokens_in_the_text_are_parsed_on_demand_only),
+      cmocka_unit_test(invalid_utf8_counts_as_replacement_characters),
+      cmocka_unit_test(an_empty_text_gives_what_the_template_adds),
+      cmocka_unit_test(several_texts_share_one_tokenizer_and_repeat),
+      cmocka_unit_test(what_is_not_right_is_refused_by_name),
+      cmocka_unit_test(sequences_nested_too_deep_are_refused),
+      cmocka_unit_test(a_text_can_not_explode_in_the_normalizer),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
