@@ -124,13 +124,12 @@ static bool inside(int rank, const int64_t *dims, const cel_ref_side *s) {
 }
 
 // The innermost dimension: n elements.
-static void copy_row(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t n, size_t bytes) {
+static void copy_row(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t n, int bytes) {
   if (dst_stride == 1 && src_stride == 1) {
-    memcpy(dst, src, (size_t)n * bytes);
+    memcpy(dst, src, (size_t)n * (size_t)bytes);
     return;
   }
-  for (int64_t i = 0; i < n; i++)
-    memcpy(dst + i * dst_stride * (int64_t)bytes, src + i * src_stride * (int64_t)bytes, bytes);
+  for (int64_t i = 0; i < n; i++) cel_ref_move(bytes, src, i * src_stride, dst, i * dst_stride);
 }
 
 cel_status cel_ref_copy(const cel_ref_call *c, int rank, const int64_t *dims, const cel_ref_side *dst,
@@ -139,14 +138,15 @@ cel_status cel_ref_copy(const cel_ref_call *c, int rank, const int64_t *dims, co
     if (dims[d] <= 0) return CEL_OK;
   if (dst->t->type->etype != src->t->type->etype) return cel_ref_misfit(c, "element types differ");
   if (!inside(rank, dims, dst) || !inside(rank, dims, src)) return cel_ref_misfit(c, "reaches outside a tensor");
-  int64_t bytes = cel_etype_bytes(src->t->type->etype), index[CEL_HLO_MAX_RANK] = {0};
+  int64_t index[CEL_HLO_MAX_RANK] = {0};
+  int bytes = cel_ref_bytes(src->t->type->etype);
   int outer = rank > 0 ? rank - 1 : 0;
   int64_t n = rank > 0 ? dims[outer] : 1;
   do {
     int64_t to = dst->base + cel_ref_at(outer, dst->strides, index);
     int64_t from = src->base + cel_ref_at(outer, src->strides, index);
     copy_row((char *)dst->t->data + to * bytes, rank ? dst->strides[outer] : 1,
-             (const char *)src->t->data + from * bytes, rank ? src->strides[outer] : 1, n, (size_t)bytes);
+             (const char *)src->t->data + from * bytes, rank ? src->strides[outer] : 1, n, bytes);
   } while (cel_ref_next(outer, dims, index));
   return CEL_OK;
 }

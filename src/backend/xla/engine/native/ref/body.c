@@ -47,14 +47,14 @@ static cel_status apply_block(const cel_ref_body *b, const void *const *args, vo
   cel_ref_value in[CEL_REF_MAX_SCALARS], out[CEL_REF_MAX_SCALARS];
   for (int i = 0; i < b->n_args; i++) {
     const cel_hlo_type *t = b->block->args[i]->type;
-    memcpy(copies[i], args[i], (size_t)cel_etype_bytes(t->etype));
+    memcpy(copies[i], args[i], (size_t)cel_ref_bytes(t->etype));
     in[i] = (cel_ref_value){{t, copies[i]}, NULL};
   }
   CEL_TRY(cel_ref_block(f, b->block, in, b->n_args, out, b->n_results));
   bool scalars = true;
   for (int i = 0; i < b->n_results; i++) {
     scalars = scalars && is_scalar(out[i].t.type);
-    if (scalars) memcpy(results[i], out[i].t.data, (size_t)cel_etype_bytes(out[i].t.type->etype));
+    if (scalars) memcpy(results[i], out[i].t.data, (size_t)cel_ref_bytes(out[i].t.type->etype));
     cel_ref_value_drop(f->run, &out[i]);
   }
   return scalars ? CEL_OK : cel_ref_misfit(b->call, "a result of its region is no scalar");
@@ -64,7 +64,7 @@ cel_status cel_ref_body_apply(const cel_ref_body *b, const void *const *args, vo
   const void *x = args[b->swapped ? 1 : 0], *y = args[b->n_args < 2 || b->swapped ? 0 : 1];
   CEL_TRY(cel_ref_spend(b->call->frame->run, 1));
   if (b->returned >= 0) {
-    int bytes = cel_etype_bytes(b->block->args[b->returned]->type->etype);
+    int bytes = cel_ref_bytes(b->block->args[b->returned]->type->etype);
     memmove(results[0], args[b->returned], (size_t)bytes);
   } else if (b->is_binary) {
     cel_ref_apply2(&b->binary, b->etype, x, 0, y, 0, results[0], 0);

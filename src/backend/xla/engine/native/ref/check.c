@@ -25,7 +25,7 @@ static bool same_number(double a, double b) { return a == b || (isnan(a) && isna
 static uint64_t ulp_distance(cel_etype t, uint64_t a_bits, double a, uint64_t b_bits, double b) {
   if (same_number(a, b)) return 0;
   if (!isfinite(a) || !isfinite(b)) return UINT64_MAX;
-  uint64_t sign = (uint64_t)1 << (cel_etype_bits(t) - 1);
+  uint64_t sign = (uint64_t)1 << (cel_ref_bits(t) - 1);
   uint64_t x = a_bits & ~sign, y = b_bits & ~sign;
   if ((a_bits & sign) != (b_bits & sign)) return x + y;
   return x > y ? x - y : y - x;
@@ -40,7 +40,7 @@ static bool holds_float(const expectation *e, cel_etype t, const void *p, const 
 }
 
 static bool holds(const expectation *e, cel_etype t, const void *p, const void *q, int64_t i) {
-  char class = cel_etype_class(t);
+  char class = cel_ref_class(t);
   if (class == 'F') return holds_float(e, t, p, q, i);
   if (class != 'C') return cel_ref_get_int(t, p, i) == cel_ref_get_int(t, q, i);
   cel_etype part = t == CEL_ET_C64 ? CEL_ET_F32 : CEL_ET_F64;  // two floats side by side
@@ -50,13 +50,13 @@ static bool holds(const expectation *e, cel_etype t, const void *p, const void *
 // ---- saying what differs -----------------------------------------------------------------------
 
 static void number_text(cel_etype t, const void *p, int64_t i, char *out, size_t n) {
-  char class = cel_etype_class(t);
+  char class = cel_ref_class(t);
   if (class == 'C') {
     cel_ref_complex z = cel_ref_get_complex(t, p, i);
     snprintf(out, n, "(%.17g, %.17g)", creal(z), cimag(z));
   } else if (class == 'F') {
     snprintf(out, n, "%.*g (0x%0*" PRIX64 ")", t == CEL_ET_F64 ? 17 : 9, cel_ref_get_float(t, p, i),
-             cel_etype_bytes(t) * 2, cel_ref_get_bits(t, p, i));
+             cel_ref_bytes(t) * 2, cel_ref_get_bits(t, p, i));
   } else if (class == 'U') {
     snprintf(out, n, "%" PRIu64, (uint64_t)cel_ref_get_int(t, p, i));
   } else {
@@ -130,10 +130,11 @@ static cel_status with_literal(const expectation *e, const cel_hlo_op *op, const
       cel_hlo_elements(value->type) != cel_hlo_elements(t))
     return cel_fail(err, CEL_INVALID, "%s needs one operand and a literal of its type", e->name);
   if (!value->splat) return compare(e, a, value->data, err);
-  int64_t bytes = cel_etype_bytes(t->etype), n = cel_hlo_elements(t);
+  int64_t n = cel_hlo_elements(t);
+  int bytes = cel_ref_bytes(t->etype);
   char *all = malloc((size_t)cel_hlo_bytes(t) + 1);
   if (!all) return cel_fail_oom(err, "a literal");
-  for (int64_t i = 0; i < n; i++) memcpy(all + i * bytes, value->data, (size_t)bytes);
+  for (int64_t i = 0; i < n; i++) cel_ref_move(bytes, value->data, 0, all, i);
   cel_status status = compare(e, a, all, err);
   free(all);
   return status;

@@ -14,7 +14,7 @@ static cel_status bitcast_convert(const cel_ref_call *c) {
   const cel_ref_tensor *x = &c->in[0], *y = &c->out[0];
   cel_etype from = x->type->etype, to = y->type->etype;
   int64_t nx = cel_hlo_elements(x->type), ny = cel_hlo_elements(y->type);
-  int from_bits = cel_etype_bits(from), to_bits = cel_etype_bits(to);
+  int from_bits = cel_ref_bits(from), to_bits = cel_ref_bits(to);
   if (from_bits <= 0 || to_bits <= 0 || nx > INT64_MAX / 128 || ny > INT64_MAX / 128 ||
       nx * from_bits != ny * to_bits)
     return cel_ref_misfit(c, "operand and result have different numbers of bits");

@@ -7,8 +7,8 @@
 
 cel_ref_sum cel_ref_sum_of(cel_etype result) {
   if (result == CEL_ET_F64) return CEL_REF_SUM_F64;
-  if (cel_etype_class(result) == 'C') return result == CEL_ET_C64 ? CEL_REF_SUM_C64 : CEL_REF_SUM_C128;
-  return cel_etype_class(result) == 'F' ? CEL_REF_SUM_F32 : CEL_REF_SUM_INT;
+  if (cel_ref_class(result) == 'C') return result == CEL_ET_C64 ? CEL_REF_SUM_C64 : CEL_REF_SUM_C128;
+  return cel_ref_class(result) == 'F' ? CEL_REF_SUM_F32 : CEL_REF_SUM_INT;
 }
 
 int64_t cel_ref_sum_bytes(cel_ref_sum s) { return s == CEL_REF_SUM_F32 ? 4 : s == CEL_REF_SUM_C128 ? 16 : 8; }

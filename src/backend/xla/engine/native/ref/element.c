@@ -46,7 +46,7 @@ double cel_ref_decode(cel_ref_format f, uint32_t bits) {
 }
 
 uint64_t cel_ref_get_bits(cel_etype t, const void *p, int64_t i) {
-  int bytes = cel_etype_bytes(t), width = cel_etype_bits(t);
+  int bytes = cel_ref_bytes(t), width = cel_ref_bits(t);
   const char *at = (const char *)p + i * bytes;
   uint8_t b8;
   uint16_t b16;
@@ -61,11 +61,11 @@ uint64_t cel_ref_get_bits(cel_etype t, const void *p, int64_t i) {
 }
 
 void cel_ref_put_bits(cel_etype t, void *p, int64_t i, uint64_t bits) {
-  int bytes = cel_etype_bytes(t), width = cel_etype_bits(t);
+  int bytes = cel_ref_bytes(t), width = cel_ref_bits(t);
   char *at = (char *)p + i * bytes;
   if (width < 8) {  // kept sign- or zero-extended in its byte
     uint64_t low = bits & ((1u << width) - 1);
-    bool negative = cel_etype_class(t) == 'S' && low >> (width - 1) & 1;
+    bool negative = cel_ref_class(t) == 'S' && low >> (width - 1) & 1;
     bits = negative ? low | ~(uint64_t)0 << width : low;
   }
   uint8_t b8 = (uint8_t)bits;
@@ -82,8 +82,8 @@ void cel_ref_put_bits(cel_etype t, void *p, int64_t i, uint64_t bits) {
 int64_t cel_ref_get_int(cel_etype t, const void *p, int64_t i) {
   if (t == CEL_ET_PRED) return ((const char *)p)[i] != 0;
   uint64_t bits = cel_ref_get_bits(t, p, i);
-  int width = cel_etype_bits(t);
-  if (cel_etype_class(t) == 'S' && width < 64 && bits >> (width - 1) & 1) bits |= ~(uint64_t)0 << width;
+  int width = cel_ref_bits(t);
+  if (cel_ref_class(t) == 'S' && width < 64 && bits >> (width - 1) & 1) bits |= ~(uint64_t)0 << width;
   int64_t x;
   memcpy(&x, &bits, 8);
   return x;
@@ -91,12 +91,10 @@ int64_t cel_ref_get_int(cel_etype t, const void *p, int64_t i) {
 
 void cel_ref_put_int(cel_etype t, void *p, int64_t i, uint64_t x) { cel_ref_put_bits(t, p, i, x); }
 
-double cel_ref_get_float(cel_etype t, const void *p, int64_t i) {
-  float f;
+double cel_ref_get_other_float(cel_etype t, const void *p, int64_t i) {
   double d;
   uint16_t h;
   switch (t) {
-    case CEL_ET_F32: memcpy(&f, (const char *)p + i * 4, 4); return (double)f;
     case CEL_ET_F64: memcpy(&d, (const char *)p + i * 8, 8); return d;
     case CEL_ET_F16: memcpy(&h, (const char *)p + i * 2, 2); return (double)cel_f16_to_f32(h);
     case CEL_ET_BF16: memcpy(&h, (const char *)p + i * 2, 2); return (double)cel_bf16_to_f32(h);
@@ -111,21 +109,14 @@ static uint16_t half_bits(cel_etype t, double x) {
   return t == CEL_ET_F16 ? cel_f32_to_f16(f) : cel_f32_to_bf16(f);
 }
 
-void cel_ref_put_float(cel_etype t, void *p, int64_t i, double x) {
-  float f;
-  uint16_t h;
-  switch (t) {
-    case CEL_ET_F32:
-      f = (float)x;
-      memcpy((char *)p + i * 4, &f, 4);
-      break;
-    case CEL_ET_F64: memcpy((char *)p + i * 8, &x, 8); break;
-    case CEL_ET_F16:
-    case CEL_ET_BF16:
-      h = half_bits(t, x);
-      memcpy((char *)p + i * 2, &h, 2);
-      break;
-    default: ((uint8_t *)p)[i] = (uint8_t)cel_ref_encode(cel_ref_format_of(t), x); break;
+void cel_ref_put_other_float(cel_etype t, void *p, int64_t i, double x) {
+  if (t == CEL_ET_F64) {
+    memcpy((char *)p + i * 8, &x, 8);
+  } else if (cel_ref_bytes(t) == 2) {
+    uint16_t h = half_bits(t, x);
+    memcpy((char *)p + i * 2, &h, 2);
+  } else {
+    ((uint8_t *)p)[i] = (uint8_t)cel_ref_encode(cel_ref_format_of(t), x);
   }
 }
 
@@ -177,17 +168,17 @@ static double int_to_float(int64_t x, bool is_signed, bool again) {
 }
 
 static void from_float(double x, cel_etype to, void *dst, int64_t j) {
-  switch (cel_etype_class(to)) {
+  switch (cel_ref_class(to)) {
     case 'P': cel_ref_put_int(to, dst, j, x != 0); break;
     case 'F': cel_ref_put_float(to, dst, j, x); break;
     case 'C': cel_ref_put_complex(to, dst, j, cel_ref_complex_of(x, 0)); break;
-    default: cel_ref_put_int(to, dst, j, float_to_int(x, cel_etype_bits(to), cel_etype_class(to) == 'S'));
+    default: cel_ref_put_int(to, dst, j, float_to_int(x, cel_ref_bits(to), cel_ref_class(to) == 'S'));
   }
 }
 
 static void from_int(int64_t x, bool is_signed, cel_etype to, void *dst, int64_t j) {
   bool is_double = to == CEL_ET_F64 || to == CEL_ET_C128;
-  switch (cel_etype_class(to)) {
+  switch (cel_ref_class(to)) {
     case 'P': cel_ref_put_int(to, dst, j, x != 0); break;
     case 'F':
     case 'C': from_float(int_to_float(x, is_signed, !is_double), to, dst, j); break;
@@ -196,13 +187,12 @@ static void from_int(int64_t x, bool is_signed, cel_etype to, void *dst, int64_t
 }
 
 void cel_ref_convert_element(cel_etype from, const void *src, int64_t i, cel_etype to, void *dst, int64_t j) {
-  int bytes = cel_etype_bytes(from);
   if (from == to) {
-    memcpy((char *)dst + j * bytes, (const char *)src + i * bytes, (size_t)bytes);
+    cel_ref_move(cel_ref_bytes(from), src, i, dst, j);
     return;
   }
-  char class = cel_etype_class(from);
-  if (class == 'C' && cel_etype_class(to) == 'C')
+  char class = cel_ref_class(from);
+  if (class == 'C' && cel_ref_class(to) == 'C')
     cel_ref_put_complex(to, dst, j, cel_ref_get_complex(from, src, i));
   else if (class == 'C')
     from_float(creal(cel_ref_get_complex(from, src, i)), to, dst, j);  // the imaginary part is dropped

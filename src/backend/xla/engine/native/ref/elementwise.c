@@ -33,7 +33,7 @@ static cel_status unary(const cel_ref_call *c) {
   int64_t n = cel_hlo_elements(x->type);
   cel_ref_unary f;
   if (c->op->n_operands != 1 || !same_shape(x->type, y->type)) return cel_ref_misfit(c, "operand and result differ");
-  if (cel_etype_class(t) == 'C' && (op == CEL_HLO_ABS || op == CEL_HLO_REAL || op == CEL_HLO_IMAG))
+  if (cel_ref_class(t) == 'C' && (op == CEL_HLO_ABS || op == CEL_HLO_REAL || op == CEL_HLO_IMAG))
     return complex_to_float(c, n);
   if (y->type->etype != t) return cel_ref_misfit(c, "operand and result have different element types");
   if (!cel_ref_unary_of(op, t, &f)) return cel_ref_refuse(c, x->type);
@@ -67,7 +67,7 @@ static cel_status is_finite(const cel_ref_call *c) {
 static cel_status complex_(const cel_ref_call *c) {
   const cel_ref_tensor *re = &c->in[0], *im = &c->in[1], *y = &c->out[0];
   cel_etype t = re->type->etype;
-  if (c->op->n_operands != 2 || cel_etype_class(y->type->etype) != 'C' || part_of(y->type->etype) != t ||
+  if (c->op->n_operands != 2 || cel_ref_class(y->type->etype) != 'C' || part_of(y->type->etype) != t ||
       im->type->etype != t || !same_shape(re->type, im->type) || !same_shape(re->type, y->type))
     return cel_ref_misfit(c, "operands and result do not fit");
   for (int64_t i = 0, n = cel_hlo_elements(y->type); i < n; i++)
@@ -115,10 +115,11 @@ static cel_status select(const cel_ref_call *c) {
       yes->type->etype != y->type->etype || !same_shape(yes->type, no->type) || !same_shape(yes->type, y->type) ||
       (pred->type->rank && !same_shape(pred->type, yes->type)))
     return cel_ref_misfit(c, "operands and result do not fit");
-  int64_t bytes = cel_etype_bytes(y->type->etype), step = pred->type->rank ? 1 : 0;
+  int64_t step = pred->type->rank ? 1 : 0;
+  int bytes = cel_ref_bytes(y->type->etype);
   for (int64_t i = 0, n = cel_hlo_elements(y->type); i < n; i++) {
     const cel_ref_tensor *from = cel_ref_get_int(CEL_ET_PRED, pred->data, i * step) ? yes : no;
-    memcpy((char *)y->data + i * bytes, (const char *)from->data + i * bytes, (size_t)bytes);
+    cel_ref_move(bytes, from->data, i, y->data, i);
   }
   return CEL_OK;
 }

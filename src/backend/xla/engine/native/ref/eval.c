@@ -156,9 +156,10 @@ static cel_status eval_in(cel_ref_frame *f, const cel_hlo_op *op, cel_ref_value 
 static cel_status place(cel_ref_run *run, const cel_hlo_op *op, cel_status status) {
   if (run->placed || !run->err || status == CEL_OOM) return status;
   run->placed = true;
-  if (op->path) return cel_err_prefix(run->err, "%s (%s)", op->name, op->path);
-  if (op->line) return cel_err_prefix(run->err, "%s at line %d", op->name, op->line);
-  return cel_err_prefix(run->err, "%s", op->name);
+  bool named = strncmp(run->err->text, op->name, strlen(op->name)) == 0;
+  if (!named) status = cel_err_prefix(run->err, "%s", op->name);
+  if (op->path) return cel_err_prefix(run->err, "%s", op->path);
+  return op->line ? cel_err_prefix(run->err, "line %d", op->line) : status;
 }
 
 // Evaluates op and puts its results into the frame.

@@ -70,7 +70,7 @@ static int64_t start_component(const places *p, const int64_t *index, int which)
       at += index[p->batch[k++]] * p->indices_strides[d];
   }
   int64_t x = cel_ref_get_int(it->etype, p->indices->data, at);
-  return x < 0 && cel_etype_class(it->etype) == 'U' ? INT64_MAX : x;
+  return x < 0 && cel_ref_class(it->etype) == 'U' ? INT64_MAX : x;
 }
 
 // Start of the slice in the operand (before clamping), without the walk inside the window.
@@ -99,7 +99,7 @@ static cel_status gather(const cel_ref_call *c) {
   CEL_TRY(cel_ref_ints(c, "slice_sizes", x->type->rank, 0, 0, INT64_MAX, sizes));
   for (int d = 0; d < x->type->rank; d++)
     if (sizes[d] > x->type->dims[d]) return cel_ref_misfit(c, "a slice is larger than the operand");
-  int64_t bytes = cel_etype_bytes(x->type->etype);
+  int bytes = cel_ref_bytes(x->type->etype);
   for (int64_t i = 0, count = cel_hlo_elements(y->type); i < count; i++) {
     start_of(&p, index, at);
     for (int d = 0; d < x->type->rank; d++) at[d] = CEL_MAX(0, CEL_MIN(at[d], x->type->dims[d] - sizes[d]));
@@ -107,7 +107,7 @@ static cel_status gather(const cel_ref_call *c) {
     for (int d = 0; d < x->type->rank; d++)
       if (at[d] >= x->type->dims[d]) return cel_ref_misfit(c, "a slice reaches outside the operand");
     int64_t from = cel_ref_at(x->type->rank, p.operand_strides, at);
-    memcpy((char *)y->data + i * bytes, (const char *)x->data + from * bytes, (size_t)bytes);
+    cel_ref_move(bytes, x->data, from, y->data, i);
     (void)cel_ref_next(y->type->rank, y->type->dims, index);
   }
   return CEL_OK;
@@ -120,7 +120,7 @@ static cel_status apply_update(const cel_ref_call *c, const cel_ref_body *body, 
   char updates[CEL_REF_MAX_SCALARS][CEL_REF_SCALAR_BYTES];
   for (int k = 0; k < n; k++) {
     cel_etype t = c->out[k].type->etype;
-    results[k] = (char *)c->out[k].data + at * cel_etype_bytes(t);
+    results[k] = (char *)c->out[k].data + at * cel_ref_bytes(t);
     args[k] = results[k];
     cel_ref_convert_element(c->in[n + 1 + k].type->etype, c->in[n + 1 + k].data, i, t, updates[k], 0);
     args[n + k] = updates[k];

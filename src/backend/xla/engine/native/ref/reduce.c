@@ -38,7 +38,7 @@ static cel_status fold(const cel_ref_call *c, const cel_ref_body *body, int n, i
     const cel_ref_tensor *x = from < 0 ? &c->in[n + k] : &c->in[k];
     cel_etype t = c->out[k].type->etype;
     cel_ref_convert_element(x->type->etype, x->data, from < 0 ? 0 : from, t, elements[k], 0);
-    results[k] = (char *)c->out[k].data + at * cel_etype_bytes(t);
+    results[k] = (char *)c->out[k].data + at * cel_ref_bytes(t);
     args[k] = results[k];
     args[n + k] = elements[k];
   }
@@ -125,7 +125,7 @@ static cel_status reduce_window(const cel_ref_call *c) {
 static cel_status select_in_window(const cel_ref_call *c, const cel_ref_body *body, const window *w,
                                    const int64_t *index, int64_t *chosen) {
   const cel_ref_tensor *x = &c->in[0];
-  int64_t inner[CEL_HLO_MAX_RANK] = {0}, bytes = cel_etype_bytes(x->type->etype);
+  int64_t inner[CEL_HLO_MAX_RANK] = {0}, bytes = cel_ref_bytes(x->type->etype);
   *chosen = -1;
   do {
     int64_t at = window_at(w, x->type, index, inner);
@@ -175,7 +175,7 @@ static cel_status select_and_scatter(const cel_ref_call *c) {
     CEL_TRY(select_in_window(c, &select, &w, index, &at));
     (void)cel_ref_next(source->type->rank, source->type->dims, index);
     if (at < 0) continue;
-    void *results[1] = {(char *)y->data + at * cel_etype_bytes(t)};
+    void *results[1] = {(char *)y->data + at * cel_ref_bytes(t)};
     const void *args[2] = {results[0], value};
     cel_ref_convert_element(source->type->etype, source->data, i, t, value, 0);
     CEL_TRY(cel_ref_body_apply(&scatter, args, results));
@@ -197,8 +197,8 @@ static cel_status map(const cel_ref_call *c) {
     return cel_ref_misfit(c, "its region does not return the result's element type");
   for (int64_t i = 0, count = cel_hlo_elements(y->type); i < count; i++) {
     const void *args[CEL_REF_MAX_SCALARS];
-    for (int k = 0; k < n; k++) args[k] = (const char *)c->in[k].data + i * cel_etype_bytes(c->in[k].type->etype);
-    void *results[1] = {(char *)y->data + i * cel_etype_bytes(y->type->etype)};
+    for (int k = 0; k < n; k++) args[k] = (const char *)c->in[k].data + i * cel_ref_bytes(c->in[k].type->etype);
+    void *results[1] = {(char *)y->data + i * cel_ref_bytes(y->type->etype)};
     CEL_TRY(cel_ref_body_apply(&body, args, results));
   }
   return CEL_OK;

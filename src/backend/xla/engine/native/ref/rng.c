@@ -82,7 +82,7 @@ cel_status cel_ref_rng_bit_generator(const cel_ref_call *c) {
   uint64_t state[3] = {0};
   for (int64_t i = 0; i < words; i++) state[i] = cel_ref_get_bits(CEL_ET_UI64, in->data, i);
   int64_t n = cel_hlo_elements(y->type);
-  bool wide = cel_etype_bits(y->type->etype) == 64;
+  bool wide = cel_ref_bits(y->type->etype) == 64;
   if (is_philox || words == 3)
     fill_philox(state, y, n, wide);
   else

@@ -288,8 +288,8 @@ static uint64_t total_key(uint64_t bits, int width) {
 }
 
 unsigned cel_ref_order(cel_etype t, const void *a, const void *b, int64_t i, bool total) {
-  int width = cel_etype_bits(t);
-  char class = cel_etype_class(t);
+  int width = cel_ref_bits(t);
+  char class = cel_ref_class(t);
   if (class == 'F' && total)
     return order_int(total_key(cel_ref_get_bits(t, a, i), width), total_key(cel_ref_get_bits(t, b, i), width), false);
   if (class == 'F') return order_float(cel_ref_get_float(t, a, i), cel_ref_get_float(t, b, i));
@@ -303,7 +303,7 @@ unsigned cel_ref_order(cel_etype t, const void *a, const void *b, int64_t i, boo
 // ---- for all element types ---------------------------------------------------------------------
 
 bool cel_ref_unary_of(cel_hlo_opcode op, cel_etype t, cel_ref_unary *out) {
-  char class = cel_etype_class(t);
+  char class = cel_ref_class(t);
   *out = (cel_ref_unary){.f = class == 'F' ? float1_of(op) : NULL,
                          .z = class == 'C' ? complex1_of(op) : NULL,
                          .i = class != 'F' && class != 'C' ? int1_of(op, t) : NULL};
@@ -311,7 +311,7 @@ bool cel_ref_unary_of(cel_hlo_opcode op, cel_etype t, cel_ref_unary *out) {
 }
 
 bool cel_ref_binary_of(cel_hlo_opcode op, cel_etype t, cel_ref_binary *out) {
-  char class = cel_etype_class(t);
+  char class = cel_ref_class(t);
   *out = (cel_ref_binary){.f = class == 'F' ? float2_of(op) : NULL,
                           .z = class == 'C' ? complex2_of(op, t) : NULL,
                           .i = class != 'F' && class != 'C' ? int2_of(op, t) : NULL};
@@ -324,7 +324,7 @@ void cel_ref_apply1(const cel_ref_unary *u, cel_etype t, const void *x, void *y,
   else if (u->z)
     cel_ref_put_complex(t, y, i, u->z(cel_ref_get_complex(t, x, i)));
   else
-    cel_ref_put_int(t, y, i, u->i((uint64_t)cel_ref_get_int(t, x, i), cel_etype_bits(t), cel_etype_class(t) == 'S'));
+    cel_ref_put_int(t, y, i, u->i((uint64_t)cel_ref_get_int(t, x, i), cel_ref_bits(t), cel_ref_class(t) == 'S'));
 }
 
 void cel_ref_apply2(const cel_ref_binary *u, cel_etype t, const void *a, int64_t i, const void *b, int64_t j, void *y,
@@ -335,6 +335,6 @@ void cel_ref_apply2(const cel_ref_binary *u, cel_etype t, const void *a, int64_t
     cel_ref_put_complex(t, y, k, u->z(cel_ref_get_complex(t, a, i), cel_ref_get_complex(t, b, j)));
   else
     cel_ref_put_int(t, y, k,
-                    u->i((uint64_t)cel_ref_get_int(t, a, i), (uint64_t)cel_ref_get_int(t, b, j), cel_etype_bits(t),
-                         cel_etype_class(t) == 'S'));
+                    u->i((uint64_t)cel_ref_get_int(t, a, i), (uint64_t)cel_ref_get_int(t, b, j), cel_ref_bits(t),
+                         cel_ref_class(t) == 'S'));
 }

@@ -8,9 +8,10 @@ static cel_status constant(const cel_ref_call *c) {
   if (!a || a->kind != CEL_HLO_ATTR_DENSE || a->type->kind != CEL_HLO_KIND_TENSOR ||
       a->type->etype != y->type->etype || cel_hlo_elements(a->type) != cel_hlo_elements(y->type))
     return cel_ref_misfit(c, "its value is no literal of the result's type");
-  int64_t bytes = cel_etype_bytes(y->type->etype), n = cel_hlo_elements(y->type);
-  if (!a->splat && n) memcpy(y->data, a->data, (size_t)(n * bytes));
-  for (int64_t i = 0; a->splat && i < n; i++) memcpy((char *)y->data + i * bytes, a->data, (size_t)bytes);
+  int64_t n = cel_hlo_elements(y->type);
+  int bytes = cel_ref_bytes(y->type->etype);
+  if (!a->splat && n) memcpy(y->data, a->data, (size_t)n * (size_t)bytes);
+  for (int64_t i = 0; a->splat && i < n; i++) cel_ref_move(bytes, a->data, 0, y->data, i);
   return CEL_OK;
 }
 
@@ -109,9 +110,8 @@ static cel_status concatenate(const cel_ref_call *c) {
 }
 
 static void fill(const cel_ref_tensor *y, const void *element) {
-  int64_t bytes = cel_etype_bytes(y->type->etype);
-  for (int64_t i = 0, n = cel_hlo_elements(y->type); i < n; i++)
-    memcpy((char *)y->data + i * bytes, element, (size_t)bytes);
+  int bytes = cel_ref_bytes(y->type->etype);
+  for (int64_t i = 0, n = cel_hlo_elements(y->type); i < n; i++) cel_ref_move(bytes, element, 0, y->data, i);
 }
 
 // result[low + i * (interior + 1)] = operand[i] where that lies inside; low and high may be negative.
@@ -130,7 +130,7 @@ static cel_status pad(const cel_ref_call *c) {
       return cel_ref_misfit(c, "a dimension becomes too large");
   }
   fill(y, c->in[1].data);
-  int64_t bytes = cel_etype_bytes(x->type->etype);
+  int bytes = cel_ref_bytes(x->type->etype);
   cel_ref_side to = whole(y);
   for (int64_t i = 0, n = cel_hlo_elements(x->type); i < n; i++, (void)cel_ref_next(rank, x->type->dims, index)) {
     int64_t at = 0;
@@ -140,7 +140,7 @@ static cel_status pad(const cel_ref_call *c) {
       inside = inside && place >= 0 && place < y->type->dims[d];
       if (inside) at += place * to.strides[d];
     }
-    if (inside) memcpy((char *)y->data + at * bytes, (const char *)x->data + i * bytes, (size_t)bytes);
+    if (inside) cel_ref_move(bytes, x->data, i, y->data, at);
   }
   return CEL_OK;
 }
@@ -162,7 +162,7 @@ static cel_status starts(const cel_ref_call *c, int first, const cel_hlo_type *x
     if (s->type->rank != 0 || !cel_etype_is_int(s->type->etype))
       return cel_ref_misfit(c, "a start index is no integer scalar");
     int64_t i = cel_ref_get_int(s->type->etype, s->data, 0), most = x->dims[d] - sizes[d];
-    if (i < 0 && cel_etype_class(s->type->etype) == 'U') i = INT64_MAX;
+    if (i < 0 && cel_ref_class(s->type->etype) == 'U') i = INT64_MAX;
     if (most < 0) return cel_ref_misfit(c, "the slice is larger than the operand");
     start[d] = i < 0 ? 0 : i > most ? most : i;
   }

@@ -44,7 +44,7 @@ static cel_status compare_in_line(const void *context, int64_t a, int64_t b, boo
   char before = 0;
   void *results[1] = {&before};
   for (int k = 0; k < l->c->op->n_operands; k++) {
-    int64_t bytes = cel_etype_bytes(l->c->in[k].type->etype);
+    int64_t bytes = cel_ref_bytes(l->c->in[k].type->etype);
     args[2 * k] = (const char *)l->c->in[k].data + (l->base + b * l->stride) * bytes;
     args[2 * k + 1] = (const char *)l->c->in[k].data + (l->base + a * l->stride) * bytes;
   }
@@ -58,7 +58,7 @@ static cel_status sort_line(const line *l, int64_t n, int64_t *x, int64_t *y) {
   int64_t *sorted;
   CEL_TRY(sort_positions(n, x, y, compare_in_line, l, &sorted));
   for (int k = 0; k < c->op->n_operands; k++) {
-    int64_t bytes = cel_etype_bytes(c->in[k].type->etype);
+    int64_t bytes = cel_ref_bytes(c->in[k].type->etype);
     for (int64_t i = 0; i < n; i++)
       memcpy((char *)c->out[k].data + (l->base + i * l->stride) * bytes,
              (const char *)c->in[k].data + (l->base + sorted[i] * l->stride) * bytes, (size_t)bytes);
@@ -115,12 +115,12 @@ typedef struct row {
 // Descending; floats in total order, so NaN comes before infinity. Equal ones keep their order.
 static cel_status is_greater(const void *context, int64_t a, int64_t b, bool *yes) {
   const row *r = context;
-  if (cel_etype_class(r->t) != 'F') {
+  if (cel_ref_class(r->t) != 'F') {
     int64_t x = cel_ref_get_int(r->t, r->data, a), y = cel_ref_get_int(r->t, r->data, b);
-    *yes = cel_etype_class(r->t) == 'S' ? y > x : (uint64_t)y > (uint64_t)x;
+    *yes = cel_ref_class(r->t) == 'S' ? y > x : (uint64_t)y > (uint64_t)x;
     return CEL_OK;
   }
-  uint64_t top = (uint64_t)1 << (cel_etype_bits(r->t) - 1);
+  uint64_t top = (uint64_t)1 << (cel_ref_bits(r->t) - 1);
   uint64_t x = cel_ref_get_bits(r->t, r->data, a), y = cel_ref_get_bits(r->t, r->data, b);
   x = x & top ? top - 1 - (x & (top - 1)) : x | top;
   y = y & top ? top - 1 - (y & (top - 1)) : y | top;
@@ -132,9 +132,9 @@ static cel_status is_greater(const void *context, int64_t a, int64_t b, bool *ye
 static cel_status top_k(const cel_ref_call *c) {
   const cel_ref_tensor *x = &c->in[0];
   int rank = x->type->rank;
-  int64_t k, bytes = cel_etype_bytes(x->type->etype);
+  int64_t k, bytes = cel_ref_bytes(x->type->etype);
   void *scratch;
-  if (cel_etype_class(x->type->etype) == 'C') return cel_ref_refuse(c, x->type);
+  if (cel_ref_class(x->type->etype) == 'C') return cel_ref_refuse(c, x->type);
   if (rank < 1 || c->op->n_results != 2) return cel_ref_misfit(c, "it needs a dimension and two results");
   int64_t n = x->type->dims[rank - 1], rows = n ? cel_hlo_elements(x->type) / n : 0;
   CEL_TRY(cel_ref_int_attr(c, "k", -1, 0, n + 1, &k));
