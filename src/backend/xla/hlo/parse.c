@@ -243,7 +243,11 @@ cel_status cel_hlo_parse(cel_str text, const char *name, cel_hlo_module **out, c
     p.err->status = status;
   }
   deinit(&p);
-  if (status == CEL_OK) *out = p.m;
-  else cel_hlo_module_free(p.m);
-  return status;
+  if (status != CEL_OK) {
+    cel_hlo_module_free(p.m);
+    return status;
+  }
+  *p.err = (cel_err){0};  // what was tried and kept as text may have left its refusal
+  *out = p.m;
+  return CEL_OK;
 }

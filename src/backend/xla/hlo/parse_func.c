@@ -71,8 +71,8 @@ static cel_status result(cel_parse *p, cel_hlo_attr ***attrs) {
   return pop_ended(p, from, attrs);
 }
 
-// The attributes of result i are known before there is room for them in the function: they wait as
-// DICT attributes on the stack, one for each result.
+// The attributes of result i are known before the function has room for them: they wait on the stack, in the
+// list of one holder for each result.
 static cel_status results_in_parens(cel_parse *p) {
   CEL_TRY(cel_lex_need(&p->lex, '(', "'(' and the results of a function"));
   while (p->lex.kind != ')') {
