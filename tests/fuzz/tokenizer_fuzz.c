@@ -1,7 +1,7 @@
 // Tokenizers from hostile files, and hostile texts through good tokenizers. What an input is goes by its first byte:
 //   {…} NUL text   a tokenizer.json, and a text to encode with it
 //   g lines        a GGUF vocabulary: model, pre, then "type score token" or "m merge", then an empty line and a text
-//   t text         a text, through the tokenizers below
+//   t text         a text, through one of the tokenizers below, by its first byte
 // links: cel_text
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static void use(const cel_tokenizer *t, cel_str text, bool decoding) {
     cel_err err;
     if (cel_encode(t, text, (cel_encode_options){how & 1, how & 2}, &ids, &n, &err) != CEL_OK) continue;
     for (int64_t i = 0; i < n; i++) need(ids[i] >= 0 && ids[i] < cel_tokenizer_size(t), "an id out of range");
-    if (decoding) decode(t, ids, n, how & 1);
+    if (decoding && how % 3 == 0) decode(t, ids, n, how & 1);
     free(ids);
     cel_tokenizer_end_ids(t, ends, 4);
     cel_tokenizer_find(t, text);
@@ -128,15 +128,14 @@ static void fuzz_gguf(const char *p, size_t n) {
 }
 
 static void fuzz_text(cel_str text) {
-  for (int i = 0; i < CEL_COUNT(good); i++) {
-    cel_json *json;
-    cel_tokenizer *t;
-    need(cel_json_parse(cel_str_of(good[i]), "good", &json, NULL) == CEL_OK, "a good JSON is refused");
-    need(cel_tokenizer_from_json(json, NULL, "good", &t, NULL) == CEL_OK, "a good tokenizer is refused");
-    json_decref(json);
-    use(t, text, true);
-    cel_tokenizer_free(t);
-  }
+  const char *which = good[text.n ? (unsigned char)text.p[0] % CEL_COUNT(good) : 0];
+  cel_json *json;
+  cel_tokenizer *t;
+  need(cel_json_parse(cel_str_of(which), "good", &json, NULL) == CEL_OK, "a good JSON is refused");
+  need(cel_tokenizer_from_json(json, NULL, "good", &t, NULL) == CEL_OK, "a good tokenizer is refused");
+  json_decref(json);
+  use(t, text, true);
+  cel_tokenizer_free(t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
