@@ -86,6 +86,21 @@ double ulps(float got, double want) {
   return fabs((double)got - want) / ldexp(1, exponent - 24);
 }
 
+#ifdef CEL_EMULATED_AVX512
+extern const cel_kernels emulated_kernels_avx512, emulated_kernels_vnni;
+#endif
+
+// The scalar table with what `isa` does itself.
+static CEL_UNUSED cel_kernels overlaid(const cel_kernels *isa, const char *name) {
+  cel_kernels k = cel_kernels_scalar;
+  k.isa = name;
+#define CEL_KERNEL(kernel, args) \
+  if (isa->kernel) k.kernel = isa->kernel;
+#include "backend/xla/engine/native/kernel/kernel.def"
+#undef CEL_KERNEL
+  return k;
+}
+
 static void run_table(const cel_kernels *scalar, const cel_kernels *now, bool exact, long *done, long *failed) {
   check c = {.ref = scalar, .now = now, .exact_linear = exact, .random = 12345};
   check_math(&c);
@@ -115,5 +130,13 @@ int main(int argc, char **argv) {
     if (strcmp(now.isa, levels[i]) != 0) continue;  // the level adds no table
     run_table(&cel_kernels_scalar, &now, strcmp(now.isa, "avx2") == 0 || i == 0, &done, &failed);
   }
+#ifdef CEL_EMULATED_AVX512
+  cel_kernels emulated[] = {overlaid(&emulated_kernels_avx512, "avx512 (emulated)"),
+                            overlaid(&emulated_kernels_vnni, "vnni (emulated)")};
+  for (int i = 0; i < CEL_COUNT(emulated); i++)
+    if (argc == 1 || strcmp(argv[1], "emulated") == 0) run_table(&cel_kernels_scalar, &emulated[i], false, &done, &failed);
+#else
+  printf("AVX-512 is not emulated: SIMDe was not found when this was built\n");
+#endif
   return failed || !done;
 }

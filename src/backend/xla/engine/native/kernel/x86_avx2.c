@@ -1,4 +1,7 @@
 // Table of the AVX2 kernels (with FMA and F16C), and those too small for a file of their own.
+#include "backend/xla/engine/native/kernel/kernel.h"
+
+#if defined(__x86_64__)
 #include "backend/xla/engine/native/kernel/x86_avx2.h"
 
 #define NAME(kernel) cel_avx2_##kernel
@@ -27,3 +30,5 @@ const cel_kernels cel_kernels_avx2 = {
   .tanh = cel_avx2_tanh,
   .logistic = cel_avx2_logistic,
 };
+
+#endif

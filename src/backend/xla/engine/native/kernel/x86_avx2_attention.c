@@ -1,6 +1,9 @@
 // AVX2: attention. A block of (token, query head) pairs walks the key tiles together, one pair at a time
 // while the tile is in the nearest cache. A score is summed in eight lanes over d whether its key comes
 // alone or in eight, and p.v runs over the keys in order: no bit depends on the block.
+#include "backend/xla/engine/native/kernel/kernel.h"
+
+#if defined(__x86_64__)
 #include <math.h>
 
 #include "backend/xla/engine/native/kernel/attention.h"
@@ -167,3 +170,5 @@ void cel_avx2_attention(const cel_attention *a, int64_t item_begin, int64_t item
   for (int64_t item = item_begin; item < item_end; item++)
     attend_block(a, cel_attention_range_of(a, &s, item), scratch);
 }
+
+#endif

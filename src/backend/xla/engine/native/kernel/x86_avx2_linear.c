@@ -1,5 +1,8 @@
 // AVX2: the linear kernels on quantized weights with 16-bit activations. One token reads the rows as they
 // lie in the file; several tokens share a panel of unpacked rows. The sums are those of linear.h in both.
+#include "backend/xla/engine/native/kernel/kernel.h"
+
+#if defined(__x86_64__)
 #include <math.h>
 
 #include "backend/xla/engine/native/kernel/scalar.h"
@@ -381,3 +384,5 @@ void cel_avx2_linear_mul(const cel_linear *w, const uint8_t *packed, int64_t pac
   }
   bodies[kind_of(w)](w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch);
 }
+
+#endif

@@ -3,10 +3,9 @@
 #ifndef CEL_XLA_NATIVE_KERNEL_X86_AVX2_LINEAR_H
 #define CEL_XLA_NATIVE_KERNEL_X86_AVX2_LINEAR_H
 
-#include <immintrin.h>
-
 #include "backend/xla/engine/native/kernel/linear.h"
 #include "backend/xla/engine/native/kernel/x86_avx2_vec.h"
+#include "backend/xla/engine/native/kernel/x86_intrinsics.h"
 #include "base/macros.h"
 
 // The formats as kernels see them: affine splits by bits and by scales per unit.

@@ -1,4 +1,7 @@
 // AVX2: the linear kernels in f32: plain weights, and quantized ones widened. The sums are those of linear.h.
+#include "backend/xla/engine/native/kernel/kernel.h"
+
+#if defined(__x86_64__)
 #include "backend/xla/engine/native/kernel/x86_avx2.h"
 #include "backend/xla/engine/native/kernel/x86_avx2_linear.h"
 
@@ -152,3 +155,5 @@ void cel_avx2_linear_mul_f32(const cel_linear *w, const uint8_t *packed, int64_t
       panel_mul(g, n_rows, CEL_MIN(block, n_tokens - t));
     }
 }
+
+#endif

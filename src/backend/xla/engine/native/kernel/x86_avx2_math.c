@@ -1,9 +1,12 @@
 // AVX2: norms and activations.
-#include <immintrin.h>
+#include "backend/xla/engine/native/kernel/kernel.h"
+
+#if defined(__x86_64__)
 #include <math.h>
 
 #include "backend/xla/engine/native/kernel/x86_avx2.h"
 #include "backend/xla/engine/native/kernel/x86_avx2_vec.h"
+#include "backend/xla/engine/native/kernel/x86_intrinsics.h"
 
 #define UNARY(name)                                                                                     \
   void cel_avx2_##name(float *y, const float *a, int64_t n) {                                           \
@@ -63,3 +66,5 @@ void cel_avx2_rms_norm(float *y, const float *x, const float *weight, float plus
   }
   for (; i < n; i++) y[i] = weight ? x[i] * scale * (weight[i] + plus) : x[i] * scale;
 }
+
+#endif

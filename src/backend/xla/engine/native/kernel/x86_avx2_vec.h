@@ -2,10 +2,10 @@
 #ifndef CEL_XLA_NATIVE_KERNEL_X86_AVX2_VEC_H
 #define CEL_XLA_NATIVE_KERNEL_X86_AVX2_VEC_H
 
-#include <immintrin.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "backend/xla/engine/native/kernel/x86_intrinsics.h"
 #include "base/macros.h"
 
 static CEL_ALWAYS_INLINE __m256 set8(float x) { return _mm256_set1_ps(x); }
