@@ -43,21 +43,15 @@ class Counts:
 
     def add_program(self, where, name, outcome, output):
         """One test of ctest: counts the checks its output names, or itself."""
-        passed, failed, skipped = count_cmocka(output)
-        for line in output.splitlines():
-            tap = re.match(r"(not )?ok\b(.*)", line)
-            reason = re.search(r"# skip\S*\s*(.*)", line, re.I) if tap else re.match(r"skipped: (.*)", line)
-            if tap:
-                failed += bool(tap.group(1)) and not reason
-                skipped += bool(reason)
-                passed += not tap.group(1) and not reason
-            if reason:
-                self.notes.append("skipped, %s %s: %s" % (where, name, reason.group(1)))
+        passed, failed, skipped, reasons = read_output(output)
+        for reason in reasons:
+            self.notes.append("skipped, %s %s: %s" % (where, name, reason))
         if outcome == "failed":
             failed = max(failed, 1)
             self.notes.append("FAILED, %s %s" % (where, name))
         elif passed + failed + skipped == 0:
-            passed, skipped = (0, 1) if outcome == "skipped" else (1, 0)
+            skipped = 1 if outcome == "skipped" or reasons else 0
+            passed = 1 - skipped
         self.passed += passed
         self.failed += failed
         self.skipped += skipped
@@ -67,12 +61,28 @@ class Counts:
         self.notes.append("FAILED, " + note)
 
 
-def count_cmocka(output):
-    """cmocka closes every group with lines such as `[  PASSED  ] 7 test(s).` Some versions name the group first."""
-    totals = []
-    for word in ("PASSED", "FAILED", "SKIPPED"):
-        totals.append(sum(int(n) for n in re.findall(r"^\[ +%s +\] .*?(\d+) test\(s\)" % word, output, re.M)))
-    return totals
+def read_output(output):
+    """What a program says of its checks: counts of passed, failed, skipped, and the reasons of skips.
+
+    cmocka closes every group with lines such as `[  PASSED  ] 7 test(s).` (some versions name the group first); it
+    knows no reasons, so the line printed before a skip is taken. TAP has a line for each check."""
+    counts = {"PASSED": 0, "FAILED": 0, "SKIPPED": 0}
+    reasons, before = [], ""
+    for line in output.splitlines():
+        total = re.match(r"\[ +(PASSED|FAILED|SKIPPED) +\] .*?(\d+) test\(s\)", line)
+        cmocka_skip = re.match(r"\[ +SKIPPED +\] (\w+)$", line)
+        tap = re.match(r"(not )?ok\b(?:.*# skip\S*\s*(.*))?", line, re.I)
+        if total:
+            counts[total.group(1)] += int(total.group(2))
+        elif cmocka_skip and before and not before.startswith("["):
+            reasons.append("%s: %s" % (cmocka_skip.group(1), before.replace("skipped: ", "", 1)))
+        elif tap:
+            counts["SKIPPED" if tap.group(2) is not None else "FAILED" if tap.group(1) else "PASSED"] += 1
+            reasons += [tap.group(2)] if tap.group(2) else []
+        elif line.startswith("skipped: ") and counts["PASSED"] + counts["SKIPPED"] == 0 and "[ RUN" not in before:
+            reasons.append(line.replace("skipped: ", "", 1))
+        before = line
+    return counts["PASSED"], counts["FAILED"], counts["SKIPPED"], reasons
 
 
 def run(command, environment=None):
