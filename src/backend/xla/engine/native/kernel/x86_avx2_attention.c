@@ -1,6 +1,6 @@
-// AVX2: attention. A block of (token, query head) pairs walks the key tiles together, one pair at a time
-// while the tile is in the nearest cache. A score is summed in eight lanes over d whether its key comes
-// alone or in eight, and p.v runs over the keys in order: no bit depends on the block.
+// AVX2: attention. The rows (token, query head) of a block walk the key tiles together, two at a time where
+// both see the whole tile. A score is summed in eight lanes over d however many keys and rows go along, and
+// p.v runs over the keys in order: no bit depends on the block.
 #include "backend/xla/engine/native/kernel/kernel.h"
 
 #if defined(__x86_64__)
@@ -38,6 +38,27 @@ static CEL_ALWAYS_INLINE __m256 dots8(const float *q, const float *k, int d) {
   return reduce8x8(acc);
 }
 
+// Four keys against two queries: lanes 0..3 for the one, 4..7 for the other.
+static CEL_ALWAYS_INLINE __m256 dots2x4(const float *q0, const float *q1, const float *k, int d) {
+  __m256 acc[8];
+  for (int j = 0; j < 8; j++) acc[j] = _mm256_setzero_ps();
+  int c = 0;
+  for (; c + 8 <= d; c += 8) {
+    __m256 x0 = _mm256_loadu_ps(q0 + c), x1 = _mm256_loadu_ps(q1 + c);
+    for (int j = 0; j < 4; j++) {
+      __m256 y = _mm256_loadu_ps(k + j * d + c);
+      acc[j] = _mm256_fmadd_ps(x0, y, acc[j]);
+      acc[j + 4] = _mm256_fmadd_ps(x1, y, acc[j + 4]);
+    }
+  }
+  if (c < d)
+    for (int j = 0; j < 4; j++) {
+      acc[j] = _mm256_fmadd_ps(load4(q0 + c), load4(k + j * d + c), acc[j]);
+      acc[j + 4] = _mm256_fmadd_ps(load4(q1 + c), load4(k + j * d + c), acc[j + 4]);
+    }
+  return reduce8x8(acc);
+}
+
 static float dot1(const float *q, const float *k, int d) {
   __m256 acc = _mm256_setzero_ps();
   int c = 0;
@@ -46,9 +67,8 @@ static float dot1(const float *q, const float *k, int d) {
   return reduce8(acc);
 }
 
-// s[0..64) of a tile at k; keys outside [j0, j1) get -infinity and are not read.
-static void scores(const cel_attention *a, const float *q, const float *k, int j0, int j1, float *s) {
-  int d = a->d;
+// s[0..64) = q.k of a tile at k; keys outside [j0, j1) get -infinity and are not read.
+static void scores(const float *q, const float *k, int d, int j0, int j1, float *s) {
   for (int j = 0; j < TILE; j += 8) {
     if (j >= j0 && j + 8 <= j1) {
       _mm256_storeu_ps(s + j, dots8(q, k + j * d, d));
@@ -56,6 +76,17 @@ static void scores(const cel_attention *a, const float *q, const float *k, int j
     }
     for (int i = j; i < j + 8; i++) s[i] = i >= j0 && i < j1 ? dot1(q, k + i * d, d) : -INFINITY;
   }
+}
+
+static void scores2(const float *q0, const float *q1, const float *k, int d, float *s0, float *s1) {
+  for (int j = 0; j < TILE; j += 4) {
+    __m256 v = dots2x4(q0, q1, k + j * d, d);
+    _mm_storeu_ps(s0 + j, _mm256_castps256_ps128(v));
+    _mm_storeu_ps(s1 + j, _mm256_extractf128_ps(v, 1));
+  }
+}
+
+static void scale_scores(const cel_attention *a, float *s) {
   for (int j = 0; j < TILE; j += 8) {
     __m256 v = _mm256_mul_ps(_mm256_loadu_ps(s + j), set8(a->scale));
     if (a->softcap > 0) {
@@ -97,21 +128,44 @@ static CEL_ALWAYS_INLINE void add_values(float *out, const float *p, const float
   for (int c = 0; c < n; c++) _mm256_storeu_ps(out + 8 * c, acc[c]);
 }
 
+// Two rows, 32 columns, all keys of the tile.
+static CEL_ALWAYS_INLINE void add_values2(float *out0, float *out1, const float *p0, const float *p1, const float *v,
+                                          int d, float keep0, float keep1) {
+  __m256 acc[8];
+  for (int c = 0; c < 4; c++) {
+    acc[c] = _mm256_mul_ps(_mm256_loadu_ps(out0 + 8 * c), set8(keep0));
+    acc[c + 4] = _mm256_mul_ps(_mm256_loadu_ps(out1 + 8 * c), set8(keep1));
+  }
+  for (int j = 0; j < TILE; j++) {
+    __m256 w0 = _mm256_broadcast_ss(p0 + j), w1 = _mm256_broadcast_ss(p1 + j);
+    for (int c = 0; c < 4; c++) {
+      __m256 x = _mm256_loadu_ps(v + j * d + 8 * c);
+      acc[c] = _mm256_fmadd_ps(w0, x, acc[c]);
+      acc[c + 4] = _mm256_fmadd_ps(w1, x, acc[c + 4]);
+    }
+  }
+  for (int c = 0; c < 4; c++) {
+    _mm256_storeu_ps(out0 + 8 * c, acc[c]);
+    _mm256_storeu_ps(out1 + 8 * c, acc[c + 4]);
+  }
+}
+
 static void add_values4(float *out, const float *p, const float *v, int d, int j0, int j1, float keep) {
   __m128 acc = _mm_mul_ps(_mm_loadu_ps(out), _mm_set1_ps(keep));
   for (int j = j0; j < j1; j++) acc = _mm_fmadd_ps(_mm_set1_ps(p[j]), _mm_loadu_ps(v + j * d), acc);
   _mm_storeu_ps(out, acc);
 }
 
-static void add_all_values(float *out, const float *p, const float *v, int d, int j0, int j1, float keep) {
+// n columns of rows d apart.
+static void add_columns(float *out, const float *p, const float *v, int d, int n, int j0, int j1, float keep) {
   int c = 0;
-  for (; c + 64 <= d; c += 64) add_values(out + c, p, v + c, d, j0, j1, keep, 8);
-  if (c + 32 <= d) {
+  for (; c + 64 <= n; c += 64) add_values(out + c, p, v + c, d, j0, j1, keep, 8);
+  if (c + 32 <= n) {
     add_values(out + c, p, v + c, d, j0, j1, keep, 4);
     c += 32;
   }
-  for (; c + 8 <= d; c += 8) add_values(out + c, p, v + c, d, j0, j1, keep, 1);
-  if (c < d) add_values4(out + c, p, v + c, d, j0, j1, keep);
+  for (; c + 8 <= n; c += 8) add_values(out + c, p, v + c, d, j0, j1, keep, 1);
+  if (c < n) add_values4(out + c, p, v + c, d, j0, j1, keep);
 }
 
 static float exp1(float x) { return _mm256_cvtss_f32(exp8(set8(x))); }
@@ -123,16 +177,42 @@ typedef struct row {
   float most, total;
 } row;
 
-static void attend_tile(const cel_attention *a, row *r, int64_t tile, const float *k, const float *v, float *s) {
-  int j0 = (int)(r->begin > tile ? r->begin - tile : 0), j1 = (int)(r->end - tile < TILE ? r->end - tile : TILE);
-  if (j0 >= j1) return;
-  scores(a, r->q, k, j0, j1, s);
+// Turns the products of one tile into weights; returns by how much what was summed so far shrinks.
+static float join_tile(const cel_attention *a, row *r, float *s) {
+  scale_scores(a, s);
   float next = max64(s);
   if (r->most > next) next = r->most;
   float keep = exp1(r->most - next), sum = weights(s, next);
-  add_all_values(r->out, s, v, a->d, j0, j1, keep);
   r->total = r->total * keep + sum;
   r->most = next;
+  return keep;
+}
+
+static void attend_tile(const cel_attention *a, row *r, int64_t tile, const float *k, const float *v, float *s) {
+  int j0 = (int)(r->begin > tile ? r->begin - tile : 0), j1 = (int)(r->end - tile < TILE ? r->end - tile : TILE);
+  if (j0 >= j1) return;
+  scores(r->q, k, a->d, j0, j1, s);
+  float keep = join_tile(a, r, s);
+  add_columns(r->out, s, v, a->d, a->d, j0, j1, keep);
+}
+
+static bool sees_all(const row *r, int64_t tile) { return r->begin <= tile && r->end >= tile + TILE; }
+
+// Rows r[0] and r[1].
+static void attend_two(const cel_attention *a, row *r, int64_t tile, const float *k, const float *v, float *s0,
+                       float *s1) {
+  if (!sees_all(&r[0], tile) || !sees_all(&r[1], tile)) {
+    attend_tile(a, &r[0], tile, k, v, s0);
+    attend_tile(a, &r[1], tile, k, v, s1);
+    return;
+  }
+  scores2(r[0].q, r[1].q, k, a->d, s0, s1);
+  float keep0 = join_tile(a, &r[0], s0), keep1 = join_tile(a, &r[1], s1);
+  int c = 0;
+  for (; c + 32 <= a->d; c += 32) add_values2(r[0].out + c, r[1].out + c, s0, s1, v + c, a->d, keep0, keep1);
+  if (c == a->d) return;
+  add_columns(r[0].out + c, s0, v + c, a->d, a->d - c, 0, TILE, keep0);
+  add_columns(r[1].out + c, s1, v + c, a->d, a->d - c, 0, TILE, keep1);
 }
 
 static void finish(const row *r, int d) {
@@ -159,9 +239,12 @@ static void attend_block(const cel_attention *a, cel_attention_range g, cel_atte
     }
   int64_t slot = a->slots[g.token_begin * a->slot_step], head = g.head_begin / (a->n_q / a->n_kv);
   int64_t base = slot * a->slot_stride + head * a->head_stride;
-  for (int64_t tile = begin / TILE * TILE; tile < end; tile += TILE)
-    for (int i = 0; i < n; i++)
-      attend_tile(a, &rows[i], tile, a->k + base + tile * a->d, a->v + base + tile * a->d, scratch->s[i]);
+  for (int64_t tile = begin / TILE * TILE; tile < end; tile += TILE) {
+    const float *k = a->k + base + tile * a->d, *v = a->v + base + tile * a->d;
+    int i = 0;
+    for (; i + 2 <= n; i += 2) attend_two(a, &rows[i], tile, k, v, scratch->s[i], scratch->s[i + 1]);
+    if (i < n) attend_tile(a, &rows[i], tile, k, v, scratch->s[i]);
+  }
   for (int i = 0; i < n; i++) finish(&rows[i], a->d);
 }
 
