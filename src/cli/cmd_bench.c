@@ -133,7 +133,8 @@ static cel_status all_runs(const cli_options *o, const cel_lm *lm, figures *out,
   return CEL_OK;
 }
 
-static void report(const cli_options *o, const cel_lm *lm, const figures *f, double gb_s, cel_buf *b) {
+// `peak`: of the process before the bandwidth probe took its own memory.
+static void report(const cli_options *o, const cel_lm *lm, const figures *f, double gb_s, int64_t peak, cel_buf *b) {
   cel_description d;
   cel_memory_report m;
   lm->backend->describe(lm->model, &d);
@@ -146,7 +147,7 @@ static void report(const cli_options *o, const cel_lm *lm, const figures *f, dou
     cel_buf_printf(b, "reads    %9.1f GB/s of weights in decode, %.1f GB/s the machine's best (%.0f %%)\n", used, gb_s,
                    gb_s > 0 ? 100 * used / gb_s : 0);
     cel_buf_printf(b, "load %.1f ms, first token %.1f ms, peak memory %.1f MiB\n", lm->open_ms + lm->load_ms, f->first_token_ms,
-                   (double)cel_peak_rss_bytes() / 1048576.0);
+                   (double)peak / 1048576.0);
     return;
   }
   cel_buf_addc(b, '{');
@@ -156,7 +157,7 @@ static void report(const cli_options *o, const cel_lm *lm, const figures *f, dou
   cli_add_ms(b, "decode_gb_s", used);
   cli_add_ms(b, "load_ms", lm->open_ms + lm->load_ms);
   cli_add_ms(b, "first_token_ms", f->first_token_ms);
-  cel_buf_printf(b, ",\"peak_rss\":%lld,\"prompt\":%lld,\"generated\":%lld,\"rows\":%lld,\"threads\":%d", (long long)cel_peak_rss_bytes(),
+  cel_buf_printf(b, ",\"peak_rss\":%lld,\"prompt\":%lld,\"generated\":%lld,\"rows\":%lld,\"threads\":%d", (long long)peak,
                  (long long)o->bench_prompt, (long long)o->bench_gen, (long long)o->rows, d.n_threads);
   cel_buf_printf(b, ",\"weights_bytes\":%lld,\"kv_bytes\":%lld,\"arena_bytes\":%lld", (long long)m.weights_bytes,
                  (long long)m.kv_bytes, (long long)m.arena_bytes);
@@ -186,7 +187,8 @@ int cmd_bench(const cli_options *o) {
     cel_buf b = {0};
     cel_description d;
     lm->backend->describe(lm->model, &d);
-    report(o, lm, &f, read_gb_s(d.n_threads), &b);
+    int64_t peak = cel_peak_rss_bytes();
+    report(o, lm, &f, read_gb_s(d.n_threads), peak, &b);
     status = cli_print(&b, &err);
   }
   cel_lm_close(lm);
