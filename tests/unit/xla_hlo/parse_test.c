@@ -212,9 +212,11 @@ static const forms all_forms[] = {
     {"%0 = stablehlo.get_tuple_element %u[1] : (tuple<tensor<f32>, tensor<i32>>) -> tensor<i32>",
      "%0 = \"stablehlo.get_tuple_element\"(%u) <{index = 1 : i32}> : (tuple<tensor<f32>, tensor<i32>>) -> tensor<i32>"},
     {"%0 = stablehlo.custom_call @\"a b\"(%x) {api_version = 2 : i32, operand_layouts = [dense<[1, 0]> : "
-     "tensor<2xindex>], has_side_effect = true} : (tensor<2x3xf32>) -> tensor<f32>",
+     "tensor<2xindex>], result_layouts = [dense<> : tensor<0xindex>], has_side_effect = true} : (tensor<2x3xf32>) -> "
+     "tensor<f32>",
      "%0 = \"stablehlo.custom_call\"(%x) <{call_target_name = \"a b\", api_version = 2 : i32, operand_layouts = [dense<[1, "
-     "0]> : tensor<2xindex>], has_side_effect = true}> : (tensor<2x3xf32>) -> tensor<f32>"},
+     "0]> : tensor<2xindex>], result_layouts = [dense<> : tensor<0xindex>], has_side_effect = true}> : "
+     "(tensor<2x3xf32>) -> tensor<f32>"},
     {"%0 = stablehlo.composite \"mlxcel.same\" %x {composite_attributes = {n = 2 : i64, f = 1.5 : f32}, decomposition = "
      "@same, version = 3 : i32} : (tensor<2x3xf32>) -> tensor<2x3xf32>",
      "%0 = \"stablehlo.composite\"(%x) <{name = \"mlxcel.same\", composite_attributes = {n = 2 : i64, f = 1.5 : f32}, "
@@ -599,8 +601,9 @@ static void what_the_ir_does_not_have_is_refused_by_name(void **state) {
       {"%0 = stablehlo.constant dense_resource<big> : tensor<2xf32>", "dense_resource"},
       {"%0 = stablehlo.tanh %x : tensor<1x1x1x1x1x1x1x1x1xf32>", "rank 9"},
       {"%0 = stablehlo.tanh %x : memref<2xf32>", "memref"},
-      {"%0 = stablehlo.fft %x, type = FFT, length = [2] : (tensor<f32>) -> tensor<f32>", "stablehlo.fft"},
-      {"%0 = scf.if %x {", "scf.if"},
+      {"%0 = stablehlo.fft %x, type = FFT, length = [2] : (tensor<f32>) -> tensor<f32>",
+       "t:2:8: the short form of stablehlo.fft"},
+      {"%0 = scf.if %x {", "t:2:8: the short form of scf.if"},
       {"\"cf.br\"()[^bb1] : () -> ()", "jumps to other blocks"},
       {"\"a.b\"() ({\n^bb0:\n \"a.c\"() : () -> ()\n^bb1:\n}) : () -> ()", "a second block"},
       {"\"func.func\"() : () -> ()", "func.func inside a function"},

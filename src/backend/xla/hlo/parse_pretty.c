@@ -262,7 +262,8 @@ static cel_status foreign_form(cel_parse *p, cel_parse_op *o) {
   cel_status status = common_form(p, o);
   if (status == CEL_OK && !op_may_end_here(p)) status = cel_lex_expected(&p->lex, "the next operation");
   if (status != CEL_MALFORMED || knows_form(o)) return status;
-  cel_err_prefix(p->err, "the short form of %.80s is not supported, only \"%.80s\"(...)", o->name, o->name);
+  cel_err_prefix(p->err, "%s:%d:%d: the short form of %.80s is not supported, only \"%.80s\"(...)", p->lex.name, o->line,
+                 o->column, o->name, o->name);
   return p->err->status = CEL_UNSUPPORTED;
 }
 
