@@ -63,7 +63,8 @@ cel_status cel_added_build(cel_added *a, cel_arena *arena, const cel_added_token
   *a = (cel_added){.tokens = tokens};
   for (int32_t i = 0; i < n; i++) bytes += tokens[i].normalized == normalized ? tokens[i].content.n : 0;
   if (bytes == 1) return CEL_OK;
-  if (bytes > MOST) return cel_fail(err, CEL_UNSUPPORTED, "added tokens of %zu bytes in all, at most %d are supported", bytes, MOST);
+  if (bytes > MOST)
+    return cel_fail(err, CEL_UNSUPPORTED, "added tokens of %zu bytes in all, at most %d are supported", bytes, MOST);
   a->nodes = CEL_NEW_ARRAY(arena, cel_added_node, bytes);
   a->root = CEL_NEW_ARRAY(arena, int32_t, 256);
   if (!a->nodes || !a->root) return cel_fail_oom(err, "added tokens");

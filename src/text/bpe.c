@@ -10,7 +10,9 @@
 static const char space_mark[] = "\xE2\x96\x81";  // U+2581
 enum { SPACE_MARK = 3 };                          // its bytes
 
-static bool is_mark(cel_str s, size_t i) { return i + SPACE_MARK <= s.n && memcmp(s.p + i, space_mark, SPACE_MARK) == 0; }
+static bool is_mark(cel_str s, size_t i) {
+  return i + SPACE_MARK <= s.n && memcmp(s.p + i, space_mark, SPACE_MARK) == 0;
+}
 
 // Where no token has a certain character before U+2581, no join ever crosses that place: a text may be cut
 // there, and long texts without a pre-tokenizer become words.

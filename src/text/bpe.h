@@ -65,6 +65,7 @@ CEL_MUST_CHECK bool cel_bpe_set_scores(cel_bpe *b, cel_arena *arena, const float
 // Remembers the pieces seen in this scratch; worth it for longer texts. Failing to get memory is no error.
 void cel_bpe_cache_on(cel_bpe_scratch *s);
 // Appends the ids of one piece (valid UTF-8, under 2^28 bytes).
-CEL_MUST_CHECK cel_status cel_bpe_encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out, cel_err *err);
+CEL_MUST_CHECK cel_status cel_bpe_encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out,
+                                         cel_err *err);
 
 #endif

@@ -68,7 +68,8 @@ static int going_on(step_state *y) {
   return flags;
 }
 
-static void feed_byte_level(cel_detokenizer *d, int k, const cel_decode_step *step, step_state *y, cel_str s, int flags) {
+static void feed_byte_level(cel_detokenizer *d, int k, const cel_decode_step *step, step_state *y, cel_str s,
+                            int flags) {
   if (flags & BEGIN) cel_buf_clear(&y->held);
   cel_buf_adds(&y->held, s);
   if (!(flags & END) || y->held.failed) return;

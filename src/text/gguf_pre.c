@@ -10,9 +10,9 @@
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define CASED(tail) "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" tail "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" tail
 #define CASED_REST "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define DEEPSEEK3                                                                                             \
-  "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*" \
-  "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define DEEPSEEK3                                                                              \
+  "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+" \
+  "| ?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define DEEPSEEK_CJK "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"
 #define DEEPSEEK_PUNCTUATION \
   "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+"
@@ -36,33 +36,43 @@
   "\\x{10C80}-\\x{10CB2}\\x{10CC0}-\\x{10CF2}\\x{118A0}-\\x{118DF}\\x{1E900}-\\x{1E943}]+"
 
 static const cel_gguf_pre table[] = {
-    {"default", false, false, false, {"[\\p{P}\\$\\+<=>\\^~\\|]+", cel_pattern_gpt2, "\\p{N}+", "[0-9][0-9][0-9]"}},
-    {"llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano", true, true, false, {cel_pattern_llama3}},
-    {"dbrx smaug-bpe chatglm-bpe", false, false, false, {cel_pattern_llama3}},
-    {"glm4 glm5", true, false, false, {cel_pattern_llama3}},
-    {"minicpm5", true, false, false, {"\\p{N}{1,3}", CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+" REST}},
-    {"smollm starcoder refact command-r codeshell exaone minerva-7b mellum2", false, false, false, {"\\p{N}", cel_pattern_gpt2}},
-    {"gpt-2 phi-2 gigachat a.x-4.0 mellum modern-bert exaone4 mpt olmo jais trillion granite-docling", false, false, false,
-     {cel_pattern_gpt2}},
-    {"qwen2 stablelm2 deepseek-r1-qwen kormo f2llmv2 megrez hunyuan solar-open grok-2", false, false, false, {cel_pattern_qwen2}},
-    {"qwen35", false, false, false, {cel_pattern_qwen35}},
-    {"deepseek-llm", false, false, false,
-     {"[\r\n]", CASED_LETTERS, DEEPSEEK_PUNCTUATION, "\\s+$", DEEPSEEK_CJK, "\\p{N}+"}},
-    {"deepseek-coder", false, false, false, {"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", DEEPSEEK_CJK, "\\p{N}"}},
-    {"deepseek-v3 hunyuan-dense joyai-llm hy_v4", false, false, false, {"\\p{N}{1,3}", HAN_KANA, DEEPSEEK3}},
-    {"falcon", false, false, false, {"[\\p{P}\\$\\+<=>\\^~\\|`]+", cel_pattern_gpt2, "[0-9][0-9][0-9]"}},
-    {"tekken", true, true, false, {CASED("") "|\\p{N}" CASED_REST}},
-    {"gpt-4o llama4 kanana2 talkie minimax-m2", false, false, false, {CASED(CONTRACTIONS "?") "|\\p{N}{1,3}" CASED_REST}},
-    {"tiny_aya cohere2moe", false, false, false,
-     {"\\d{1,3}(?=(?:\\d{3})*\\b)", CASED(CONTRACTIONS "?") "|\\p{N}{1,3}" CASED_REST}},
-    {"bailingmoe bailingmoe2 llada-moe", false, false, false,
-     {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}},
-    {"seed-coder", false, false, false,
-     {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
-    {"poro-chat bloom gpt3-finnish", false, false, false, {NO_PUNCTUATION}},
-    {"viking", false, false, false, {NO_PUNCTUATION, "\\p{N}"}},
-    {"superbpe", false, false, false, {"\\p{N}+", "(?=(\\d{3})+(?!\\d))"}},
-    {"gemma4", false, true, true, {"[^\\n]+|[\\n]+"}},
+    {.names = "default", .regexes = {"[\\p{P}\\$\\+<=>\\^~\\|]+", cel_pattern_gpt2, "\\p{N}+", "[0-9][0-9][0-9]"}},
+    {.names = "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano",
+     .ignore_merges = true,
+     .add_bos = true,
+     .regexes = {cel_pattern_llama3}},
+    {.names = "dbrx smaug-bpe chatglm-bpe", .regexes = {cel_pattern_llama3}},
+    {.names = "glm4 glm5", .ignore_merges = true, .regexes = {cel_pattern_llama3}},
+    {.names = "minicpm5",
+     .ignore_merges = true,
+     .regexes = {"\\p{N}{1,3}", CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+" REST}},
+    {.names = "smollm starcoder refact command-r codeshell exaone minerva-7b mellum2",
+     .regexes = {"\\p{N}", cel_pattern_gpt2}},
+    {.names = "gpt-2 phi-2 gigachat a.x-4.0 mellum modern-bert exaone4 mpt olmo jais trillion granite-docling",
+     .regexes = {cel_pattern_gpt2}},
+    {.names = "qwen2 stablelm2 deepseek-r1-qwen kormo f2llmv2 megrez hunyuan solar-open grok-2",
+     .regexes = {cel_pattern_qwen2}},
+    {.names = "qwen35", .regexes = {cel_pattern_qwen35}},
+    {.names = "deepseek-llm",
+     .regexes = {"[\r\n]", CASED_LETTERS, DEEPSEEK_PUNCTUATION, "\\s+$", DEEPSEEK_CJK, "\\p{N}+"}},
+    {.names = "deepseek-coder", .regexes = {"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", DEEPSEEK_CJK, "\\p{N}"}},
+    {.names = "deepseek-v3 hunyuan-dense joyai-llm hy_v4", .regexes = {"\\p{N}{1,3}", HAN_KANA, DEEPSEEK3}},
+    {.names = "falcon", .regexes = {"[\\p{P}\\$\\+<=>\\^~\\|`]+", cel_pattern_gpt2, "[0-9][0-9][0-9]"}},
+    {.names = "tekken", .ignore_merges = true, .add_bos = true, .regexes = {CASED("") "|\\p{N}" CASED_REST}},
+    {.names = "gpt-4o llama4 kanana2 talkie minimax-m2",
+     .regexes = {CASED(CONTRACTIONS "?") "|\\p{N}{1,3}" CASED_REST}},
+    {.names = "tiny_aya cohere2moe",
+     .regexes = {"\\d{1,3}(?=(?:\\d{3})*\\b)", CASED(CONTRACTIONS "?") "|\\p{N}{1,3}" CASED_REST}},
+    {.names = "bailingmoe bailingmoe2 llada-moe",
+     .regexes = {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*"
+                 "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}},
+    {.names = "seed-coder",
+     .regexes = {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|\\s*[\\r\\n]+"
+                              "|\\s+(?!\\S)|\\s+"}},
+    {.names = "poro-chat bloom gpt3-finnish", .regexes = {NO_PUNCTUATION}},
+    {.names = "viking", .regexes = {NO_PUNCTUATION, "\\p{N}"}},
+    {.names = "superbpe", .regexes = {"\\p{N}+", "(?=(\\d{3})+(?!\\d))"}},
+    {.names = "gemma4", .add_bos = true, .plain = true, .regexes = {"[^\\n]+|[\\n]+"}},
 };
 
 // Is `name` one of the names of a row?

@@ -30,7 +30,8 @@ static bool decompose(cel_str in, int options, points *v) {
       continue;
     }
     int boundary = 0;
-    utf8proc_ssize_t k = utf8proc_decompose_char((utf8proc_int32_t)c, v->p + v->n, LONGEST, (utf8proc_option_t)options, &boundary);
+    utf8proc_ssize_t k =
+        utf8proc_decompose_char((utf8proc_int32_t)c, v->p + v->n, LONGEST, (utf8proc_option_t)options, &boundary);
     if (k > 0 && k <= LONGEST) {
       v->n += (size_t)k;
     } else {
@@ -228,8 +229,8 @@ cel_status cel_norms_run(const cel_norms *norms, cel_str in, cel_norm_run *run, 
     CEL_TRY(norms->step[i].run(&norms->step[i], *out, b, run, err));
     if (b->failed) return cel_fail_oom(err, "normalizing a text");
     if (b->n > most) {
-      return cel_fail(err, CEL_TOO_LONG, "a text of %zu bytes grows to more than %zu in the tokenizer's normalizer", in.n,
-                      most);
+      return cel_fail(err, CEL_TOO_LONG, "a text of %zu bytes grows to more than %zu in the tokenizer's normalizer",
+                      in.n, most);
     }
     *out = cel_buf_str(b);
   }

@@ -22,8 +22,8 @@ int32_t cel_pattern_step(const cel_pattern *p, int32_t state, char c) {
 cel_status cel_pattern_literal(cel_text_build *b, cel_str text, const char *where, cel_pattern *out, cel_err *err) {
   if (text.n == 0) return cel_pattern_regex(b, text, where, out, err);
   if (text.n > LONGEST_LITERAL) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: a string of %zu bytes to look for, at most %d are supported", where, text.n,
-                    LONGEST_LITERAL);
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: a string of %zu bytes to look for, at most %d are supported", where,
+                    text.n, LONGEST_LITERAL);
   }
   char *copy = cel_arena_dup(b->arena, text.p, text.n);
   int32_t *fail = CEL_NEW_ARRAY(b->arena, int32_t, text.n + 1);
@@ -37,7 +37,8 @@ cel_status cel_pattern_literal(cel_text_build *b, cel_str text, const char *wher
   return CEL_OK;
 }
 
-cel_status cel_pattern_read(cel_text_build *b, const cel_json *json, const char *where, cel_pattern *out, cel_err *err) {
+cel_status cel_pattern_read(cel_text_build *b, const cel_json *json, const char *where, cel_pattern *out,
+                            cel_err *err) {
   const cel_json *literal = cel_json_get(json, "String"), *regex = cel_json_get(json, "Regex");
   if (json_is_string(json)) literal = json;
   if (json_is_string(literal)) {

@@ -11,14 +11,16 @@ static cel_status read_byte_level(cel_text_build *b, const cel_json *json, void 
 static cel_status special_ids(cel_text_build *b, const cel_json *json, const char *id, cel_ids *out, cel_err *err) {
   const cel_json *ids = cel_json_get(cel_json_get(cel_json_get(json, "special_tokens"), id), "ids");
   if (!json_is_array(ids)) {
-    return cel_fail(err, CEL_MALFORMED, "%s: post_processor.special_tokens has no \"ids\" for \"%.80s\", which the template uses",
-                    b->name, id);
+    return cel_fail(err, CEL_MALFORMED,
+                    "%s: post_processor.special_tokens has no \"ids\" for \"%.80s\", which the template uses", b->name,
+                    id);
   }
   for (size_t i = 0; i < json_array_size(ids); i++) {
     const cel_json *v = json_array_get(ids, i);
     json_int_t k = json_integer_value(v);
     if (!json_is_integer(v) || k < 0 || k > INT32_MAX) {
-      return cel_fail(err, CEL_MALFORMED, "%s: post_processor.special_tokens[\"%.80s\"].ids must hold token ids", b->name, id);
+      return cel_fail(err, CEL_MALFORMED, "%s: post_processor.special_tokens[\"%.80s\"].ids must hold token ids",
+                      b->name, id);
     }
     cel_ids_add(out, (int32_t)k);
     if (out->n > LONGEST_TEMPLATE) {
@@ -43,11 +45,13 @@ static cel_status read_pieces(cel_text_build *b, const cel_json *json, cel_ids *
       cel_ids_add(out, CEL_POST_TEXT);
       texts++;
     } else {
-      return cel_fail(err, CEL_MALFORMED, "%s: post_processor.single[%zu] is neither a SpecialToken nor the Sequence A", b->name, i);
+      return cel_fail(err, CEL_MALFORMED, "%s: post_processor.single[%zu] is neither a SpecialToken nor the Sequence A",
+                      b->name, i);
     }
   }
   if (texts > 1) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: post_processor.single repeats the text %d times, once is supported", b->name, texts);
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: post_processor.single repeats the text %d times, once is supported",
+                    b->name, texts);
   }
   return out->failed ? cel_fail_oom(err, b->name) : CEL_OK;
 }

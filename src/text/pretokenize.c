@@ -103,8 +103,8 @@ static cel_status swap_text(cel_pieces *p, cel_err *err) {
   p->spare = t;
   if (p->text.failed) return cel_fail_oom(err, "the pieces of a text");
   if (p->text.n > CEL_TEXT_MOST) {
-    return cel_fail(err, CEL_TOO_LONG, "a text grows to %zu bytes in the tokenizer, at most %d are supported", p->text.n,
-                    CEL_TEXT_MOST);
+    return cel_fail(err, CEL_TOO_LONG, "a text grows to %zu bytes in the tokenizer, at most %d are supported",
+                    p->text.n, CEL_TEXT_MOST);
   }
   return swap_spans(p, err);
 }
@@ -218,9 +218,10 @@ static cel_status read_behavior(cel_text_build *b, const cel_json *json, const c
   for (int i = 0; i < CEL_COUNT(names); i++) {
     if (strcmp(name, names[i]) == 0) return *out = (cel_split_kind)i, CEL_OK;
   }
-  return cel_fail(err, CEL_UNSUPPORTED,
-                  "%s: %s behavior \"%.60s\" is not one of Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous",
-                  b->name, what, name);
+  return cel_fail(
+      err, CEL_UNSUPPORTED,
+      "%s: %s behavior \"%.60s\" is not one of Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous",
+      b->name, what, name);
 }
 
 static cel_status read_split(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {

@@ -64,12 +64,14 @@ static cel_status translate(cel_str p, const char *where, cel_buf *out, cel_err 
       continue;
     }
     if (depth > 0 && c == '&' && i + 1 < p.n && p.p[i + 1] == '&') {
-      return cel_fail(err, CEL_UNSUPPORTED, "%s: the pattern intersects character sets with && (at byte %zu), which is not supported",
-                      where, i);
+      return cel_fail(err, CEL_UNSUPPORTED,
+                      "%s: the pattern intersects character sets with && (at byte %zu), which is not supported", where,
+                      i);
     }
     if (depth > 0 && c == '[' && (i + 1 >= p.n || p.p[i + 1] != ':')) {
-      return cel_fail(err, CEL_UNSUPPORTED, "%s: the pattern nests one character set in another (at byte %zu), which is not supported",
-                      where, i);
+      return cel_fail(err, CEL_UNSUPPORTED,
+                      "%s: the pattern nests one character set in another (at byte %zu), which is not supported", where,
+                      i);
     }
     if (depth == 0 && c == '[') {
       depth = 1;
@@ -106,7 +108,8 @@ static cel_status compile(cel_str pattern, cel_str text, const char *where, cel_
   if (!re->code) {
     char why[160] = "";
     pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
-    return cel_fail(err, CEL_MALFORMED, "%s: the pattern \"%.*s\" can not be used: %s", where, CEL_STR_ARG(pattern), why);
+    return cel_fail(err, CEL_MALFORMED, "%s: the pattern \"%.*s\" can not be used: %s", where, CEL_STR_ARG(pattern),
+                    why);
   }
   (void)pcre2_jit_compile(re->code, PCRE2_JIT_COMPLETE);  // where there is no JIT the interpreter runs
   return CEL_OK;
@@ -165,7 +168,8 @@ cel_status cel_regex_find(const cel_regex *re, cel_regex_run *run, cel_str text,
   if (rc == PCRE2_ERROR_NOMATCH) return CEL_OK;
   if (rc == PCRE2_ERROR_NOMEMORY) return cel_fail_oom(err, "a pattern match");
   if (rc < 0) {
-    return cel_fail(err, CEL_TOO_LONG, "the tokenizer's pattern needs more than %d steps or %d MiB at byte %zu of a text of %zu bytes",
+    return cel_fail(err, CEL_TOO_LONG,
+                    "the tokenizer's pattern needs more than %d steps or %d MiB at byte %zu of a text of %zu bytes",
                     MATCH_LIMIT, HEAP_LIMIT_KIB / 1024, from, text.n);
   }
   const PCRE2_SIZE *at = pcre2_get_ovector_pointer(run->data);

@@ -13,8 +13,8 @@ static cel_status refuse(cel_text_build *b, const char *type, const char *what, 
     int k = snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", rows[i].type);
     at += k > 0 ? (size_t)k : 0;
   }
-  return cel_fail(err, CEL_UNSUPPORTED, "%s: %s type \"%.100s\" is not supported; supported are %s, Sequence", b->name, what,
-                  type, list);
+  return cel_fail(err, CEL_UNSUPPORTED, "%s: %s type \"%.100s\" is not supported; supported are %s, Sequence", b->name,
+                  what, type, list);
 }
 
 static cel_status read(cel_text_build *b, const cel_json *json, const char *what, const char *list,
@@ -28,7 +28,8 @@ static cel_status read(cel_text_build *b, const cel_json *json, const char *what
     return refuse(b, type, what, rows, n_rows, err);
   }
   const cel_json *all = cel_json_get(json, list);
-  if (!json_is_array(all)) return cel_fail(err, CEL_MALFORMED, "%s: %s Sequence needs a list \"%s\"", b->name, what, list);
+  if (!json_is_array(all))
+    return cel_fail(err, CEL_MALFORMED, "%s: %s Sequence needs a list \"%s\"", b->name, what, list);
   if (depth >= SEQUENCE_DEPTH) {
     return cel_fail(err, CEL_UNSUPPORTED, "%s: %s Sequences are nested deeper than %d", b->name, what, SEQUENCE_DEPTH);
   }

@@ -195,7 +195,8 @@ cel_status cel_encode(const cel_tokenizer *t, cel_str text, cel_encode_options h
   *ids = NULL;
   *n = 0;
   if (text.n > CEL_TEXT_MOST) {
-    return cel_fail(err, CEL_TOO_LONG, "a text of %zu bytes to encode, at most %d are supported", text.n, CEL_TEXT_MOST);
+    return cel_fail(err, CEL_TOO_LONG, "a text of %zu bytes to encode, at most %d are supported", text.n,
+                    CEL_TEXT_MOST);
   }
   encoder e = {.t = t, .how = how};
   e.normalizing.regex = &e.regex;

@@ -14,8 +14,9 @@
 
 typedef struct cel_tokenizer cel_tokenizer;
 
-// From the parsed tokenizer.json (`name` for messages). `config` = tokenizer_config.json or NULL: its
-// add_bos_token / bos_token count where transformers counts them.
+// From the parsed tokenizer.json (`name` for messages). `config` = tokenizer_config.json or NULL: bos_token and
+// eos_token are taken from it. What encoding adds is the post-processor's alone: add_bos_token does not count
+// beside a tokenizer.json, as in transformers 5.
 CEL_MUST_CHECK cel_status cel_tokenizer_from_json(const cel_json *json, const cel_json *config, const char *name,
                                                   cel_tokenizer **out, cel_err *err);
 CEL_MUST_CHECK cel_status cel_tokenizer_from_gguf(const cel_gguf_vocab *vocab, const char *name,

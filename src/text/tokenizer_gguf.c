@@ -25,7 +25,9 @@ static cel_status read_tokens(loader *l, cel_err *err) {
                     (long long)v->n_tokens, CEL_VOCAB_MOST);
   }
   for (int64_t i = 0; i < v->n_tokens; i++) bytes += v->tokens[i].n;
-  if (bytes > UINT32_MAX) return cel_fail(err, CEL_UNSUPPORTED, "%s: tokens of %zu bytes in all, under 4 GiB are supported", l->b.name, bytes);
+  if (bytes > UINT32_MAX)
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: tokens of %zu bytes in all, under 4 GiB are supported", l->b.name,
+                    bytes);
   CEL_TRY(cel_tokenizer_reserve(t, v->n_tokens, err));
   char *text = cel_arena_alloc(&t->arena, bytes);
   if (!text || !cel_vocab_init(&t->model.vocab, &t->arena, v->n_tokens, text)) return cel_fail_oom(err, l->b.name);
@@ -75,8 +77,8 @@ static cel_status read_merges(loader *l, cel_err *err) {
     const char *space = row.n > 1 ? memchr(row.p + 1, ' ', row.n - 1) : NULL;
     if (!space) {
       cel_buf_deinit(&joined);
-      return cel_fail(err, CEL_MALFORMED, "%s: tokenizer.ggml.merges[%lld] is \"%.*s\", \"left right\" is right", l->b.name,
-                      (long long)i, CEL_STR_ARG(row));
+      return cel_fail(err, CEL_MALFORMED, "%s: tokenizer.ggml.merges[%lld] is \"%.*s\", \"left right\" is right",
+                      l->b.name, (long long)i, CEL_STR_ARG(row));
     }
     size_t at = (size_t)(space - row.p);
     cel_str a = {row.p, at}, b = {space + 1, row.n - at - 1};
@@ -110,8 +112,8 @@ static cel_status read_bpe(loader *l, cel_str name, bool *add_bos, cel_err *err)
   if (!pre) {
     cel_buf names = {0};
     cel_gguf_pre_list(&names);
-    cel_status s = cel_fail(err, CEL_UNSUPPORTED, "%s: tokenizer.ggml.pre \"%.*s\" is not known; known are %s", l->b.name,
-                            CEL_STR_ARG(name), names.p ? names.p : "");
+    cel_status s = cel_fail(err, CEL_UNSUPPORTED, "%s: tokenizer.ggml.pre \"%.*s\" is not known; known are %s",
+                            l->b.name, CEL_STR_ARG(name), names.p ? names.p : "");
     cel_buf_deinit(&names);
     return s;
   }
@@ -158,8 +160,9 @@ static cel_status read_model(loader *l, bool *add_bos, cel_err *err) {
   for (int i = 0; i < CEL_COUNT(models); i++) {
     if (cel_str_is(l->v->model, models[i].model)) return models[i].read(l, add_bos, err);
   }
-  return cel_fail(err, CEL_UNSUPPORTED, "%s: tokenizer.ggml.model \"%.*s\" is not supported; supported are gpt2, llama, gemma4",
-                  l->b.name, CEL_STR_ARG(l->v->model));
+  return cel_fail(err, CEL_UNSUPPORTED,
+                  "%s: tokenizer.ggml.model \"%.*s\" is not supported; supported are gpt2, llama, gemma4", l->b.name,
+                  CEL_STR_ARG(l->v->model));
 }
 
 static cel_status check_id(const loader *l, const char *key, int32_t id, cel_err *err) {

@@ -99,10 +99,13 @@ static cel_status read_vocab(loader *l, const cel_json *root, cel_err *err) {
   const cel_json *vocab = cel_json_get(l->model, "vocab"), *added;
   int64_t size;
   size_t bytes;
-  if (!json_is_object(vocab)) return cel_fail(err, CEL_MALFORMED, "%s: model.vocab must be an object of token: id", l->b.name);
+  if (!json_is_object(vocab))
+    return cel_fail(err, CEL_MALFORMED, "%s: model.vocab must be an object of token: id", l->b.name);
   CEL_TRY(added_list(l, root, &added, err));
   CEL_TRY(measure(l, vocab, added, &size, &bytes, err));
-  if (bytes > UINT32_MAX) return cel_fail(err, CEL_UNSUPPORTED, "%s: tokens of %zu bytes in all, under 4 GiB are supported", l->b.name, bytes);
+  if (bytes > UINT32_MAX)
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: tokens of %zu bytes in all, under 4 GiB are supported", l->b.name,
+                    bytes);
   CEL_TRY(cel_tokenizer_reserve(t, size, err));
   char *text = cel_arena_alloc(&t->arena, bytes);
   if (!text || !cel_vocab_init(&t->model.vocab, &t->arena, (int64_t)json_object_size(vocab), text)) {
@@ -135,7 +138,8 @@ static cel_status merge_parts(const loader *l, const cel_json *row, size_t i, ce
   const char *space = s.n ? memchr(s.p, ' ', s.n) : NULL;
   size_t at = space ? (size_t)(space - s.p) : 0;
   if (!space || memchr(space + 1, ' ', s.n - at - 1)) {
-    return cel_fail(err, CEL_MALFORMED, "%s: model.merges[%zu] must be \"left right\" or [\"left\", \"right\"]", l->b.name, i);
+    return cel_fail(err, CEL_MALFORMED, "%s: model.merges[%zu] must be \"left right\" or [\"left\", \"right\"]",
+                    l->b.name, i);
   }
   *a = (cel_str){s.p, at};
   *b = (cel_str){space + 1, s.n - at - 1};
@@ -184,7 +188,8 @@ static cel_status read_affix(loader *l, const char *key, cel_str *out, cel_err *
   if (!v) return CEL_OK;
   CEL_TRY(cel_step_string(&l->b, l->model, key, "model", out, err));
   if (out->n <= MOST) return CEL_OK;
-  return cel_fail(err, CEL_UNSUPPORTED, "%s: model.%s has %zu bytes, at most %d are supported", l->b.name, key, out->n, MOST);
+  return cel_fail(err, CEL_UNSUPPORTED, "%s: model.%s has %zu bytes, at most %d are supported", l->b.name, key, out->n,
+                  MOST);
 }
 
 static cel_status read_bpe(loader *l, const cel_json *root, cel_err *err) {
@@ -250,24 +255,15 @@ static int32_t config_token(const loader *l, const char *key) {
   return json_is_string(v) ? cel_tokenizer_find(l->t, str_of(v)) : -1;
 }
 
-// Where the config says add_bos_token or add_eos_token, the reference builds the post-processor from these
-// two alone.
-static cel_status apply_config(loader *l, cel_err *err) {
+// What tokenizer_config.json adds: which token begins a text and which ends it. Its add_bos_token and
+// add_eos_token do not count beside a tokenizer.json, whose post-processor says what is added (as in
+// transformers 5).
+static void apply_config(loader *l) {
   cel_tokenizer *t = l->t;
-  int32_t bos = config_token(l, "bos_token"), eos = config_token(l, "eos_token");
+  int32_t bos = config_token(l, "bos_token");
   if (t->posts.n && t->posts.step[0].n && t->posts.step[0].ids[0] != CEL_POST_TEXT) t->bos = t->posts.step[0].ids[0];
   if (bos >= 0) t->bos = bos;
-  cel_tokenizer_add_end(t, eos);
-  if (!json_object_get(l->config, "add_bos_token") && !json_object_get(l->config, "add_eos_token")) return CEL_OK;
-  int32_t *ids = CEL_NEW_ARRAY(&t->arena, int32_t, 3);
-  if (!ids) return cel_fail_oom(err, l->b.name);
-  int n = 0;
-  if (bos >= 0 && cel_json_bool(l->config, "add_bos_token", false)) ids[n++] = bos;
-  ids[n++] = CEL_POST_TEXT;
-  if (eos >= 0 && cel_json_bool(l->config, "add_eos_token", false)) ids[n++] = eos;
-  t->posts.step[0] = (cel_post){ids, n};
-  t->posts.n = 1;
-  return CEL_OK;
+  cel_tokenizer_add_end(t, config_token(l, "eos_token"));
 }
 
 cel_status cel_tokenizer_from_json(const cel_json *json, const cel_json *config, const char *name, cel_tokenizer **out,
@@ -278,7 +274,7 @@ cel_status cel_tokenizer_from_json(const cel_json *json, const cel_json *config,
   cel_status s;
   CEL_TRY_DONE(s, read_model(&l, json, err));
   CEL_TRY_DONE(s, read_steps(&l, json, err));
-  CEL_TRY_DONE(s, apply_config(&l, err));
+  apply_config(&l);
   CEL_TRY_DONE(s, cel_tokenizer_finish(t, err));
 done:
   if (s != CEL_OK) {

@@ -10,27 +10,42 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-#define MODEL                                                                                                \
-  "\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"?\":3,\"▁\":4," \
-  "\"▁a\":5,\"<0x41>\":6,\"Ġ\":7,\"Ġa\":8,\"ð\":9,\"Ł\":10,\"aab\":11},\"merges\":[\"a b\",\"▁ a\",\"Ġ a\",\"a ab\"]}," \
-  "\"added_tokens\":[{\"id\":12,\"content\":\"<s>\",\"special\":true},{\"id\":13,\"content\":\"aa\",\"normalized\":true,"    \
+#define MODEL                                                                                                             \
+  "\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"byte_fallback\":true,\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"?\":"     \
+  "3,\"▁\":4,"                                                                                                          \
+  "\"▁a\":5,\"<0x41>\":6,\"Ġ\":7,\"Ġa\":8,\"ð\":9,\"Ł\":10,\"aab\":11},\"merges\":[\"a b\",\"▁ a\",\"Ġ a\",\"a " \
+  "ab\"]},"                                                                                                               \
+  "\"added_tokens\":[{\"id\":12,\"content\":\"<s>\",\"special\":true},{\"id\":13,\"content\":\"aa\",\"normalized\":"      \
+  "true,"                                                                                                                 \
   "\"single_word\":true},{\"id\":14,\"content\":\"<m>\",\"special\":true,\"lstrip\":true,\"rstrip\":true}]"
-#define LLAMA3                                                                                               \
-  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|"    \
+#define LLAMA3                                                                           \
+  "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| " \
+  "?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|"                                             \
   "\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
 
 static const char *const good[] = {
     "{" MODEL ",\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"decoder\":{\"type\":\"ByteLevel\"}}",
-    "{" MODEL ",\"normalizer\":{\"type\":\"NFKC\"},\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
-    "\"pattern\":{\"Regex\":\"" LLAMA3 "\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"use_regex\":false}]},"
+    "{" MODEL
+    ",\"normalizer\":{\"type\":\"NFKC\"},\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":"
+    "\"Split\","
+    "\"pattern\":{\"Regex\":\"" LLAMA3
+    "\"},\"behavior\":\"Isolated\"},{\"type\":\"ByteLevel\",\"use_regex\":false}]},"
     "\"decoder\":{\"type\":\"ByteLevel\"}}",
-    "{" MODEL ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"▁\"},{\"type\":\"Replace\","
-    "\"pattern\":{\"String\":\" \"},\"content\":\"▁\"}]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\","
-    "\"pattern\":{\"String\":\"▁\"},\"content\":\" \"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},{\"type\":\"Strip\","
+    "{" MODEL
+    ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"▁\"},{\"type\":"
+    "\"Replace\","
+    "\"pattern\":{\"String\":\" "
+    "\"},\"content\":\"▁\"}]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\","
+    "\"pattern\":{\"String\":\"▁\"},\"content\":\" "
+    "\"},{\"type\":\"ByteFallback\"},{\"type\":\"Fuse\"},{\"type\":\"Strip\","
     "\"content\":\" \",\"start\":1,\"stop\":1}]}}",
-    "{" MODEL ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFD\"},{\"type\":\"Lowercase\"},{\"type\":\"Strip\"}]},"
-    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Metaspace\",\"replacement\":\"▁\",\"prepend_scheme\":"
-    "\"first\"},{\"type\":\"Punctuation\"},{\"type\":\"Digits\"}]},\"decoder\":{\"type\":\"Metaspace\",\"replacement\":\"▁\"}}",
+    "{" MODEL
+    ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFD\"},{\"type\":\"Lowercase\"},{\"type\":"
+    "\"Strip\"}]},"
+    "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Metaspace\",\"replacement\":\"▁\","
+    "\"prepend_scheme\":"
+    "\"first\"},{\"type\":\"Punctuation\"},{\"type\":\"Digits\"}]},\"decoder\":{\"type\":\"Metaspace\",\"replacement\":"
+    "\"▁\"}}",
 };
 
 static void need(bool ok, const char *what) {
@@ -107,8 +122,19 @@ static void fuzz_gguf(const char *p, size_t n) {
   float scores[MOST];
   int32_t types[MOST];
   const char *end = p + n;
-  cel_gguf_vocab v = {.tokens = tokens, .scores = scores, .types = types, .merges = merges, .bos = 0, .eos = 1, .unk = 2, .pad = -1,
-                      .eot = -1, .eom = -1, .add_bos = -1, .add_eos = 1, .add_space_prefix = (int)(n % 3) - 1};
+  cel_gguf_vocab v = {.tokens = tokens,
+                      .scores = scores,
+                      .types = types,
+                      .merges = merges,
+                      .bos = 0,
+                      .eos = 1,
+                      .unk = 2,
+                      .pad = -1,
+                      .eot = -1,
+                      .eom = -1,
+                      .add_bos = -1,
+                      .add_eos = 1,
+                      .add_space_prefix = (int)(n % 3) - 1};
   v.model = next_line(&p, end);
   v.pre = next_line(&p, end);
   for (cel_str line; (line = next_line(&p, end)).n;) {

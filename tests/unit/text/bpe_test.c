@@ -26,8 +26,8 @@ static void make(fixture *f, const char *const *tokens, const char *const *merge
     char a[32], b[32], ab[64];
     assert_int_equal(sscanf(merges[i], "%31s %31s", a, b), 2);
     snprintf(ab, sizeof ab, "%s%s", a, b);
-    cel_bpe_add_merge(&f->bpe, cel_vocab_get(&f->bpe.vocab, cel_str_of(a)), cel_vocab_get(&f->bpe.vocab, cel_str_of(b)), (int32_t)i,
-                      cel_vocab_get(&f->bpe.vocab, cel_str_of(ab)), true);
+    cel_bpe_add_merge(&f->bpe, cel_vocab_get(&f->bpe.vocab, cel_str_of(a)), cel_vocab_get(&f->bpe.vocab, cel_str_of(b)),
+                      (int32_t)i, cel_vocab_get(&f->bpe.vocab, cel_str_of(ab)), true);
   }
   cel_bpe_index(&f->bpe);
   cel_buf_deinit(&text);
@@ -50,7 +50,8 @@ static void gives(fixture *f, const char *text, const int32_t *want, size_t n) {
 static void the_best_rank_joins_first_and_of_equal_ones_the_left(void **state) {
   (void)state;
   fixture f;
-  make(&f, (const char *const[]){"a", "b", "c", "ab", "bc", "aa", "abc", NULL}, (const char *const[]){"b c", "a b", "a a", "ab c", NULL});
+  make(&f, (const char *const[]){"a", "b", "c", "ab", "bc", "aa", "abc", NULL},
+       (const char *const[]){"b c", "a b", "a a", "ab c", NULL});
   GIVES(&f, "abc", 0, 4);     // b c comes before a b
   GIVES(&f, "abab", 3, 3);
   GIVES(&f, "aaa", 5, 0);     // the left pair

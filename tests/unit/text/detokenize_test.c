@@ -31,7 +31,7 @@ static cel_tokenizer *from(const char *json_text_of_it) {
 }
 
 // The four bytes of a llama emoji (F0 9F A6 99), a space and a letter, as a byte-level vocabulary has them.
-#define BYTE_LEVEL                                                                                          \
+#define BYTE_LEVEL                                                                                              \
   "{\"added_tokens\":[{\"id\":7,\"content\":\"<end>\",\"special\":true}],\"decoder\":{\"type\":\"ByteLevel\"}," \
   "\"model\":{\"type\":\"BPE\",\"vocab\":{\"ð\":0,\"Ł\":1,\"¦\":2,\"Ļ\":3,\"Ġa\":4,\"ðŁ\":5,\"b\":6},\"merges\":[]}}"
 

@@ -90,7 +90,8 @@ static void long_runs_equal_the_reference_in_linear_time(void **state) {
 static void added_tokens_that_nearly_match_cost_linear_time(void **state) {
   (void)state;
   cel_buf head = repeat(CEL_STR("a"), 5000), json = {0}, text = repeat(CEL_STR("a"), 200000);
-  cel_buf_printf(&json, "{\"added_tokens\":[{\"id\":1,\"content\":\"%sb\"},{\"id\":2,\"content\":\"b%s\"}],", head.p, head.p);
+  cel_buf_printf(&json, "{\"added_tokens\":[{\"id\":1,\"content\":\"%sb\"},{\"id\":2,\"content\":\"b%s\"}],", head.p,
+                 head.p);
   cel_buf_addz(&json, "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}");
   cel_json *parsed = parse_json(json.p);
   cel_tokenizer *t = make_tokenizer(parsed, "t");
@@ -107,8 +108,9 @@ static void added_tokens_that_nearly_match_cost_linear_time(void **state) {
 
 static void a_pattern_that_runs_away_ends_with_an_error(void **state) {
   (void)state;
-  cel_json *json = parse_json("{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a|aa|aaa)+(?=c)\"},\"behavior\":\"Isolated\"},"
-                              "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}");
+  cel_json *json = parse_json(
+      "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a|aa|aaa)+(?=c)\"},\"behavior\":\"Isolated\"},"
+      "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}");
   cel_tokenizer *t = make_tokenizer(json, "t");
   cel_buf text = repeat(CEL_STR("a"), 20000);
   cel_err err = {0};

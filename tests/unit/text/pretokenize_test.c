@@ -53,7 +53,8 @@ static void pieces_are(const char *pre, const char *text, const char *want) {
     if (i) cel_buf_addc(&got, '|');
     cel_buf_add(&got, p.text.p + p.spans.p[i].at, p.spans.p[i].n);
   }
-  if (!cel_str_is(cel_buf_str(&got), want)) fail_msg("%s: \"%s\" gives %s, right is %s", pre, text, got.p ? got.p : "", want);
+  if (!cel_str_is(cel_buf_str(&got), want))
+    fail_msg("%s: \"%s\" gives %s, right is %s", pre, text, got.p ? got.p : "", want);
   for (cel_regex_list *r = regexes; r; r = r->next) cel_regex_free(r->re);
   cel_buf_deinit(&got);
   cel_pieces_deinit(&p);
@@ -79,8 +80,15 @@ static void split_behaves_in_five_ways(void **state) {
 
 static void words_follow_oniguruma(void **state) {
   (void)state;
-  pieces_are(SPLIT("{\"Regex\":\"\\\\w+\"}", "Removed", "true"), "e\xCC\x81x \xC2\xB2_\xE2\x85\xA0-\xE2\x80\x8D", "e\xCC\x81x|\xC2\xB2_\xE2\x85\xA0");
-  pieces_are(SPLIT("{\"Regex\":\"\\\\s\"}", "Removed", "false"), "a\xC2\x85" "b\xE1\xA0\x8E" "c\xE3\x80\x80" "d", "a|b\xE1\xA0\x8E" "c|d");
+  pieces_are(SPLIT("{\"Regex\":\"\\\\w+\"}", "Removed", "true"), "e\xCC\x81x \xC2\xB2_\xE2\x85\xA0-\xE2\x80\x8D",
+             "e\xCC\x81x|\xC2\xB2_\xE2\x85\xA0");
+  pieces_are(SPLIT("{\"Regex\":\"\\\\s\"}", "Removed", "false"),
+             "a\xC2\x85"
+             "b\xE1\xA0\x8E"
+             "c\xE3\x80\x80"
+             "d",
+             "a|b\xE1\xA0\x8E"
+             "c|d");
   pieces_are(SPLIT("{\"Regex\":\"^b|c$\"}", "Isolated", "false"), "b\nbc\nac", "b|\n|b|c|\na|c");
   pieces_are(SPLIT("{\"Regex\":\"(?m:a.b)|\\\\h{2}\"}", "Isolated", "false"), "a\nb;1F;g", "a\nb|;|1F|;g");
 }
@@ -94,7 +102,8 @@ static void the_other_pre_tokenizers(void **state) {
   pieces_are("{\"type\":\"WhitespaceSplit\"}", " a\tb\xE3\x80\x80" "c ", "a|b|c");
   pieces_are("{\"type\":\"Metaspace\",\"replacement\":\"▁\",\"prepend_scheme\":\"always\"}", "a b  c", "▁a|▁b|▁|▁c");
   pieces_are("{\"type\":\"Metaspace\",\"replacement\":\"▁\",\"prepend_scheme\":\"always\"}", " a", "▁a");
-  pieces_are("{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"never\",\"split\":false}", "a b", "a_b");
+  pieces_are("{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"never\",\"split\":false}", "a b",
+             "a_b");
   pieces_are("{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "it's é", "Ġit|'s|ĠÃ©");
   pieces_are("{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}", "a b\n", "aĠbĊ");
 }
@@ -109,8 +118,10 @@ static void family_patterns_differ_where_they_should(void **state) {
   pieces_are(FAMILY(""), "e\xCC\x81x", "e|\xCC\x81x");
   pieces_are(FAMILY("{1,3}"), "(x):\n\n\ny", "(x|):\n\n\n|y");
   pieces_are(FAMILY("{1,3}"), "   \n  ", "   \n|  ");
-  pieces_are("{\"type\":\"Split\",\"pattern\":{\"Regex\":\"'s|'t|'re|'ve|'m|'ll|'d| ?\\\\p{L}+| ?\\\\p{N}+| ?[^\\\\s\\\\p{L}\\\\p{N}]+|\\\\s+(?!\\\\S)|\\\\s+\"}}",
-             "(x):\n\n\ny  z", "(|x|):|\n\n|\n|y| | z");
+  pieces_are(
+      "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"'s|'t|'re|'ve|'m|'ll|'d| ?\\\\p{L}+| ?\\\\p{N}+| "
+      "?[^\\\\s\\\\p{L}\\\\p{N}]+|\\\\s+(?!\\\\S)|\\\\s+\"}}",
+      "(x):\n\n\ny  z", "(|x|):|\n\n|\n|y| | z");
 }
 
 int main(void) {

@@ -18,12 +18,14 @@ static int open_model(void **state) {
     cel_str s = gguf.vocab.tokens[i];
     json_object_setn_new(vocab, s.p, s.n, json_integer(i));
     if (gguf.vocab.types[i] != 3) continue;
-    json_array_append_new(added, json_pack("{s:I, s:s%, s:b, s:b}", "id", (json_int_t)i, "content", s.p, s.n, "special", 1, "normalized", 0));
+    json_array_append_new(added, json_pack("{s:I, s:s%, s:b, s:b}", "id", (json_int_t)i, "content", s.p, s.n, "special",
+                                           1, "normalized", 0));
   }
   for (int64_t i = 0; i < gguf.vocab.n_merges; i++) {
     json_array_append_new(merges, json_stringn(gguf.vocab.merges[i].p, gguf.vocab.merges[i].n));
   }
-  model = json_pack("{s:{s:s, s:o, s:o}, s:o}", "model", "type", "BPE", "vocab", vocab, "merges", merges, "added_tokens", added);
+  model = json_pack("{s:{s:s, s:o, s:o}, s:o}", "model", "type", "BPE", "vocab", vocab, "merges", merges,
+                    "added_tokens", added);
   return model ? 0 : -1;
 }
 
@@ -63,10 +65,10 @@ static void runs_of_white_space_are_cut_as_the_pattern_says(void **state) {
   }
 }
 
-#define SPLIT_WITH(numbers)                                                                                              \
-  "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":"        \
-  "\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|" numbers                                       \
-  "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"}},"                            \
+#define SPLIT_WITH(numbers)                                                                                         \
+  "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\",\"behavior\":\"Isolated\",\"pattern\":{\"Regex\":" \
+  "\"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|" numbers                                 \
+  "| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+\"}},"                       \
   "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}]}"
 
 static void the_pattern_of_the_family_counts(void **state) {
@@ -104,7 +106,8 @@ static void a_normalized_added_token_matches_normalized_text(void **state) {
   (void)state;
   json_t *added = json_object_get(model, "added_tokens");
   for (int normalized = 0; normalized < 2; normalized++) {
-    json_array_append_new(added, json_pack("{s:i, s:s, s:b, s:b}", "id", 49152, "content", "YES", "special", 0, "normalized", normalized));
+    json_array_append_new(added, json_pack("{s:i, s:s, s:b, s:b}", "id", 49152, "content", "YES", "special", 0,
+                                           "normalized", normalized));
     cel_tokenizer *t = with(digits_gpt2, "{\"type\":\"Lowercase\"}");
     int32_t *ids;
     int64_t n, found = 0;
@@ -119,8 +122,12 @@ static void a_normalized_added_token_matches_normalized_text(void **state) {
 
 static void long_runs_have_the_right_length(void **state) {
   (void)state;
-  static const struct { const char *unit; int times; int64_t n; int32_t last; } runs[] = {
-      {"A", 100000, 12500, 44843}, {" ", 100000, 1563, 12427}, {"\n", 50000, 12500, -1}, {"歪", 30000, 60000, -1}, {".", 60000, 3750, -1}};
+  static const struct { const char *unit; int times; int64_t n; int32_t last;
+  } runs[] = {{"A", 100000, 12500, 44843},
+              {" ", 100000, 1563, 12427},
+              {"\n", 50000, 12500, -1},
+              {"歪", 30000, 60000, -1},
+              {".", 60000, 3750, -1}};
   cel_tokenizer *t = from_gguf();
   for (int k = 0; k < CEL_COUNT(runs); k++) {
     cel_buf text = {0};

@@ -48,9 +48,20 @@ static void make_twin(const cel_json *json, gguf_twin *g) {
   const cel_json *merges = cel_json_get(model, "merges");
   const char *key;
   json_t *v;
-  g->vocab = (cel_gguf_vocab){.model = CEL_STR("llama"), .tokens = g->tokens, .scores = g->scores, .types = g->types,
-                              .n_tokens = (int64_t)json_object_size(vocab), .bos = 1, .eos = 2, .unk = 0, .pad = -1, .eot = -1,
-                              .eom = -1, .add_bos = -1, .add_eos = -1, .add_space_prefix = -1};
+  g->vocab = (cel_gguf_vocab){.model = CEL_STR("llama"),
+                              .tokens = g->tokens,
+                              .scores = g->scores,
+                              .types = g->types,
+                              .n_tokens = (int64_t)json_object_size(vocab),
+                              .bos = 1,
+                              .eos = 2,
+                              .unk = 0,
+                              .pad = -1,
+                              .eot = -1,
+                              .eom = -1,
+                              .add_bos = -1,
+                              .add_eos = -1,
+                              .add_space_prefix = -1};
   json_object_foreach((json_t *)vocab, key, v) {
     json_int_t id = json_integer_value(v);
     g->tokens[id] = cel_str_of(key);
@@ -67,7 +78,8 @@ static void make_twin(const cel_json *json, gguf_twin *g) {
 
 static void joins_by_score_equal_joins_by_rank(void **state) {
   (void)state;
-  cel_json *json = load_json("spm.json"), *strings = load_json("strings.json"), *vectors = load_json("spm.vectors.json");
+  cel_json *json = load_json("spm.json"), *strings = load_json("strings.json"),
+           *vectors = load_json("spm.vectors.json");
   static gguf_twin g;
   make_twin(json, &g);
   cel_tokenizer *t;
@@ -97,8 +109,19 @@ static void joins_by_score_equal_joins_by_rank(void **state) {
 }
 
 static cel_gguf_vocab tiny(cel_str *tokens, int64_t n) {
-  return (cel_gguf_vocab){.model = CEL_STR("gpt2"), .pre = CEL_STR("gpt-2"), .tokens = tokens, .n_tokens = n, .bos = -1, .eos = -1,
-                          .unk = -1, .pad = -1, .eot = -1, .eom = -1, .add_bos = -1, .add_eos = -1, .add_space_prefix = -1};
+  return (cel_gguf_vocab){.model = CEL_STR("gpt2"),
+                          .pre = CEL_STR("gpt-2"),
+                          .tokens = tokens,
+                          .n_tokens = n,
+                          .bos = -1,
+                          .eos = -1,
+                          .unk = -1,
+                          .pad = -1,
+                          .eot = -1,
+                          .eom = -1,
+                          .add_bos = -1,
+                          .add_eos = -1,
+                          .add_space_prefix = -1};
 }
 
 static void refused(const cel_gguf_vocab *v, cel_status status, const char *says) {

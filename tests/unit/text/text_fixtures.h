@@ -44,18 +44,21 @@ static inline cel_tokenizer *load_tokenizer(const char *file) {
 
 static inline cel_str json_text(const cel_json *v) { return (cel_str){json_string_value(v), json_string_length(v)}; }
 
-static inline void ids_are(const char *what, cel_str text, const int32_t *ids, int64_t n, const int32_t *want, size_t n_want) {
+static inline void ids_are(const char *what, cel_str text, const int32_t *ids, int64_t n, const int32_t *want,
+                           size_t n_want) {
   bool same = n == (int64_t)n_want;
   for (size_t i = 0; same && i < n_want; i++) same = ids[i] == want[i];
   if (same) return;
   char got[1024] = "", right[1024] = "";
-  for (int64_t i = 0; i < n && strlen(got) < 1000; i++) snprintf(got + strlen(got), sizeof got - strlen(got), "%d ", ids[i]);
-  for (size_t i = 0; i < n_want && strlen(right) < 1000; i++) snprintf(right + strlen(right), sizeof right - strlen(right), "%d ", want[i]);
+  for (int64_t i = 0; i < n && strlen(got) < 1000; i++)
+    snprintf(got + strlen(got), sizeof got - strlen(got), "%d ", ids[i]);
+  for (size_t i = 0; i < n_want && strlen(right) < 1000; i++)
+    snprintf(right + strlen(right), sizeof right - strlen(right), "%d ", want[i]);
   fail_msg("%s: \"%.*s\" gives %s, right is %s", what, CEL_STR_ARG(text), got, right);
 }
 
-static inline void encodes(const cel_tokenizer *t, const char *what, cel_str text, cel_encode_options how, const int32_t *want,
-                           size_t n_want) {
+static inline void encodes(const cel_tokenizer *t, const char *what, cel_str text, cel_encode_options how,
+                           const int32_t *want, size_t n_want) {
   cel_err err = {0};
   int32_t *ids;
   int64_t n;
