@@ -332,7 +332,7 @@ static void wrong_operations_are_refused_with_reasons(void **state) {
 
 static void calls_that_do_not_fit_are_refused(void **state) {
   (void)state;
-  for (int k = 0; k < 4; k++) {
+  for (int k = 0; k < 8; k++) {
     fixture f;
     open_module(&f);
     cel_hlo_builder *b = &f.b;
@@ -347,10 +347,15 @@ static void calls_that_do_not_fit_are_refused(void **state) {
     if (k == 1) cel_hlo_call(b, g, &x, 1);
     if (k == 2) cel_hlo_composite(b, "nodot", &x, 0, NULL, 0, g);
     if (k == 3) cel_hlo_unary(b, CEL_HLO_TANH, y);
+    hlo z = cel_hlo_slice_dim(b, x, 0, 0, 3, 1);
+    static const char *const names[] = {"plain", "0.f", "m.", "m.f.%"};
+    if (k >= 4) cel_hlo_composite(b, names[k - 4], &z, 1, NULL, 0, g);
     static const char *const want[] = {"func.call: @main is not finished",
                                        "func.call: argument 0 of @g is tensor<4xf32>, it must be tensor<3xf32>",
                                        "stablehlo.composite: @g takes 1 arguments, there are 0",
-                                       "stablehlo.tanh: operand 0 belongs to function @g"};
+                                       "stablehlo.tanh: operand 0 belongs to function @g",
+                                       "stablehlo.composite: name is \"plain\", it must be of the form namespace.name",
+                                       "name is \"0.f\"", "name is \"m.\"", "name is \"m.f.%\""};
     check_error(&f, want[k]);
     cel_hlo_module_free(f.m);
   }

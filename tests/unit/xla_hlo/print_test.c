@@ -464,6 +464,59 @@ static void names_stay_unique(void **state) {
   cel_hlo_module_free(f.m);
 }
 
+static void declarations_print_types_only(void **state) {
+  (void)state;
+  fixture f;
+  cel_err err;
+  assert_int_equal(cel_hlo_module_new(NULL, &f.m, &err), CEL_OK);
+  cel_hlo_builder_init(&f.b, f.m);
+  cel_hlo_func *g = cel_hlo_func_begin(&f.b, "outside", true);
+  cel_hlo_arg(&f.b, "x", tensor(&f, CEL_ET_F32, 1, 4, 0, 0, 0));
+  cel_hlo_arg(&f.b, "y", cel_hlo_token(f.m));
+  g->is_declaration = true;
+  const cel_hlo_type *t = tensor(&f, CEL_ET_I4, 0, 0, 0, 0, 0);
+  assert_true(cel_hlo_func_set_results(g, &t, 1));
+  check_prints(&f, "module {\n  func.func private @outside(tensor<4xf32>, !stablehlo.token) -> tensor<i4>\n}\n");
+  cel_hlo_module_free(f.m);
+}
+
+static void a_module_that_means_nothing_still_prints(void **state) {
+  (void)state;
+  fixture f;
+  open_module(&f);
+  for (int i = 0; i < 200; i++) arg(&f, CEL_ET_F32, 0, 0, 0, 0, 0);
+  hlo stray = f.b.block->args[199];
+  cel_hlo_func_begin(&f.b, "g", true);
+  for (int code = 0; code < CEL_HLO_FOREIGN; code++) {  // every operation, without its attributes and regions
+    cel_hlo_op *op = make_op(&f, (cel_hlo_opcode)code, 1, &stray, 2);
+    assert_true(cel_hlo_set_results(f.b.func, op, &stray->type, code % 2));
+    cel_hlo_block_append(f.b.block, op);
+  }
+  cel_buf out = {0};
+  cel_err err = {0};
+  assert_int_equal(cel_hlo_print(f.m, &out, &err), CEL_OK);
+  assert_non_null(strstr(out.p, "%not_of_this_function"));
+  assert_int_equal(cel_hlo_verify(f.m, &err), CEL_INVALID);
+  cel_buf_deinit(&out);
+  cel_hlo_module_free(f.m);
+}
+
+static void rules_survive_operations_without_their_parts(void **state) {
+  (void)state;
+  fixture f;
+  open_module(&f);
+  hlo x = arg(&f, CEL_ET_F32, 2, 2, 3, 0, 0), operands[3] = {x, x, x};
+  for (int code = 0; code < CEL_HLO_OPCODE_COUNT; code++)
+    for (int n = 0; n <= 3; n++)
+      for (int regions = 0; regions <= 2; regions++) {
+        cel_hlo_op *op = cel_hlo_op_new(f.m, (cel_hlo_opcode)code, "x.y", operands, n, regions);
+        cel_err err = {0};
+        assert_true(cel_hlo_set_results(f.b.func, op, &x->type, 1));
+        if (cel_hlo_check(f.m, op, &err) != CEL_OK) assert_true(strlen(err.text) > 10);
+      }
+  cel_hlo_module_free(f.m);
+}
+
 // ---- literals ----------------------------------------------------------------------------------
 
 static void check_literal(cel_etype e, int rank, const int64_t *dims, const void *data, const char *want) {
@@ -603,6 +656,9 @@ int main(void) {
       cmocka_unit_test(forms_of_the_rest),
       cmocka_unit_test(functions_and_composites),
       cmocka_unit_test(names_stay_unique),
+      cmocka_unit_test(declarations_print_types_only),
+      cmocka_unit_test(a_module_that_means_nothing_still_prints),
+      cmocka_unit_test(rules_survive_operations_without_their_parts),
       cmocka_unit_test(floats_read_back_to_their_bits),
       cmocka_unit_test(dense_literals_nest_splat_and_turn_to_hex),
       cmocka_unit_test(every_finite_value_of_the_narrow_types_survives),

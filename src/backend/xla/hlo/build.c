@@ -199,6 +199,10 @@ const cel_hlo_type *cel_build_type(cel_hlo_builder *b, const char *what, cel_ety
   if (!cel_build_ok(b)) return NULL;
   const cel_hlo_type *t = cel_hlo_tensor(b->module, e, rank, dims);
   if (t) return t;
+  if (cel_hlo_tensor_fits(e, rank, dims)) {
+    cel_build_oom(b);
+    return NULL;
+  }
   char text[200] = "";
   int n = 0;
   for (int i = 0; i < rank && i < CEL_HLO_MAX_RANK; i++)

@@ -17,6 +17,7 @@
 //    leading #.
 //  - Attribute names and enumerations the specification spells one way and MLIR another carry MLIR's:
 //    comparison_direction, compare_type, dot and gather fields as listed in hlo.h.
+//  - A declaration keeps its arguments in a body without operations, with is_declaration set to true again.
 //  - An op is appended to its block when it is complete: attributes, regions, results.
 #ifndef CEL_XLA_HLO_INFER_H
 #define CEL_XLA_HLO_INFER_H
@@ -61,6 +62,8 @@ void cel_hlo_block_append(cel_hlo_block *b, cel_hlo_op *op);
 
 // By structure: for types of two modules.
 bool cel_hlo_type_equal(const cel_hlo_type *a, const cel_hlo_type *b);
+// Whether cel_hlo_tensor can only fail for lack of memory.
+bool cel_hlo_tensor_fits(cel_etype e, int rank, const int64_t *dims);
 const cel_hlo_type *cel_hlo_scalar_type(cel_hlo_module *m, cel_etype e);
 bool cel_etype_by_spelling(cel_str s, cel_etype *out);  // "f32", "complex<f32>"
 void cel_hlo_type_print(cel_buf *out, const cel_hlo_type *t);  // in full; cel_hlo_type_text cuts

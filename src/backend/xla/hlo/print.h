@@ -14,7 +14,8 @@ typedef struct cel_print_name {
 typedef struct cel_print {
   cel_buf *out;
   cel_arena scratch;      // of one function
-  cel_print_name *names;  // [func->n_values] by value->id
+  cel_print_name *names;  // [n_names = func->n_values] by value->id
+  int n_names;
   int indent;             // spaces before a line
   bool nested;            // inside a region of another operation than func.func
   bool failed;            // out of memory outside of `out`

@@ -147,6 +147,7 @@ static void name_block(namer *n, const cel_hlo_block *b) {
 bool cel_print_name_values(cel_print *p, const cel_hlo_func *f) {
   namer n = {.p = p, .cap = 16};
   while (n.cap < (size_t)f->n_values) n.cap *= 2;
+  p->n_names = f->n_values;
   p->names = CEL_NEW_ARRAY(&p->scratch, cel_print_name, f->n_values);
   n.buckets = CEL_NEW_ARRAY(&p->scratch, used *, n.cap);
   if (!p->names || !n.buckets) return false;
@@ -157,15 +158,21 @@ bool cel_print_name_values(cel_print *p, const cel_hlo_func *f) {
   return !p->failed;
 }
 
+// A module nobody verified may use a value of another function: it has no name here.
+static const cel_print_name *name_of(const cel_print *p, const cel_hlo_value *v) {
+  static const cel_print_name none = {.text = "not_of_this_function"};
+  return v->id >= 0 && v->id < p->n_names ? &p->names[v->id] : &none;
+}
+
 void cel_print_value_name(cel_print *p, const cel_hlo_value *v) {
-  cel_print_name *name = &p->names[v->id];
+  const cel_print_name *name = name_of(p, v);
   cel_buf_addc(p->out, '%');
   if (name->text) cel_buf_addz(p->out, name->text);
   else cel_print_int(p->out, name->number);
 }
 
 void cel_print_value(cel_print *p, const cel_hlo_value *v) {
-  if (!v->def || !p->names[v->def->results[0].id].grouped) {
+  if (!v->def || !name_of(p, &v->def->results[0])->grouped) {
     cel_print_value_name(p, v);
     return;
   }

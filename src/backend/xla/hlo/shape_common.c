@@ -48,9 +48,10 @@ cel_status cel_shape_give(cel_shape *s, const cel_hlo_type *type) {
 cel_status cel_shape_tensor(cel_shape *s, cel_etype e, int rank, const int64_t *dims, const cel_hlo_type **out) {
   if (rank > CEL_HLO_MAX_RANK)
     return cel_shape_fail(s, "the result would have rank %d, at most %d is supported", rank, CEL_HLO_MAX_RANK);
-  if (!(*out = cel_hlo_tensor(s->m, e, rank, dims)))
+  if (!cel_hlo_tensor_fits(e, rank, dims))
     return cel_shape_fail(s, "the result type does not fit: a size is negative, or its bytes pass 63 bits");
-  return CEL_OK;
+  *out = cel_hlo_tensor(s->m, e, rank, dims);
+  return *out ? CEL_OK : cel_fail_oom(s->err, "a result type");
 }
 
 cel_status cel_shape_give_tensor(cel_shape *s, cel_etype e, int rank, const int64_t *dims) {

@@ -6,12 +6,12 @@
 
 enum { R = CEL_HLO_MAX_RANK };
 
-// precision_config: a LIST of two of the words, or empty.
+// precision_config: a LIST of two of the words; producers also write one or none.
 static cel_status check_precision(cel_shape *s) {
   const cel_hlo_attr *a = cel_hlo_find_attr(s->op, "precision_config");
   if (!a) return CEL_OK;
-  if (a->kind != CEL_HLO_ATTR_LIST || (a->n != 2 && a->n != 0))
-    return cel_shape_fail(s, "precision_config must be a list of two precisions");
+  if (a->kind != CEL_HLO_ATTR_LIST || a->n > 2)
+    return cel_shape_fail(s, "precision_config must be a list of at most two precisions");
   for (int64_t i = 0; i < a->n; i++) {
     const cel_hlo_attr *p = a->list[i];
     if (p->kind != CEL_HLO_ATTR_ENUM ||

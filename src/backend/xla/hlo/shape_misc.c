@@ -16,14 +16,29 @@ static cel_status need(cel_shape *s, const char *name, cel_hlo_attr_kind kind, c
 
 cel_status cel_rule_call(cel_shape *s) { return need(s, "callee", CEL_HLO_ATTR_SYMBOL, "a symbol"); }
 
+static bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+static bool word_char(char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; }
+
+// spec: is_namespaced_op_name, [a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+
+static bool is_namespaced(const char *s) {
+  if (!letter(*s)) return false;
+  while (word_char(*s)) s++;
+  if (*s != '.') return false;
+  while (*s == '.') {
+    const char *part = ++s;
+    while (word_char(*s) || *s == '$') s++;
+    if (s == part) return false;
+  }
+  return *s == 0;
+}
+
 cel_status cel_rule_composite(cel_shape *s) {
   CEL_TRY(need(s, "name", CEL_HLO_ATTR_STRING, "a string"));
   CEL_TRY(need(s, "decomposition", CEL_HLO_ATTR_SYMBOL, "a symbol"));
   const cel_hlo_attr *attrs = cel_hlo_find_attr(s->op, "composite_attributes");
   if (attrs && attrs->kind != CEL_HLO_ATTR_DICT) return cel_shape_fail(s, "composite_attributes is not a dictionary");
   const char *name = cel_hlo_find_attr(s->op, "name")->s;
-  const char *dot = strchr(name, '.');
-  if (!dot || dot == name || !dot[1])
+  if (!is_namespaced(name))
     return cel_shape_fail(s, "name is \"%.60s\", it must be of the form namespace.name", name);
   return CEL_OK;
 }

@@ -121,7 +121,7 @@ cel_status cel_rule_select_and_scatter(cel_shape *s) {
   int64_t window[R], stride[R], low[R], high[R];
   if (source->etype != x->etype || source->rank != x->rank || init->rank || init->etype != x->etype)
     return cel_shape_fail(s, "source and initial value must have the operand's element type, and the source its rank");
-  CEL_TRY(cel_shape_ints_or(s, "window_dimensions", x->rank, 1, 1, window));
+  CEL_TRY(cel_shape_ints(s, "window_dimensions", x->rank, 1, window));
   CEL_TRY(cel_shape_ints_or(s, "window_strides", x->rank, 1, 1, stride));
   CEL_TRY(cel_shape_padding(s, x->rank, low, high));
   for (int i = 0; i < x->rank; i++) {

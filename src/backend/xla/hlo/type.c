@@ -140,15 +140,19 @@ static const cel_hlo_type *intern(cel_hlo_module *m, const cel_hlo_type *t) {
   return &n->type;
 }
 
-const cel_hlo_type *cel_hlo_tensor(cel_hlo_module *m, cel_etype e, int rank, const int64_t *dims) {
-  if ((unsigned)e >= CEL_ET_COUNT || rank < 0 || rank > CEL_HLO_MAX_RANK) return NULL;
-  cel_hlo_type t = {.kind = CEL_HLO_KIND_TENSOR, .etype = e, .rank = rank};
+// A dimension of 0 must not hide an overflow of the others: products of parts are computed, too.
+bool cel_hlo_tensor_fits(cel_etype e, int rank, const int64_t *dims) {
+  if ((unsigned)e >= CEL_ET_COUNT || rank < 0 || rank > CEL_HLO_MAX_RANK) return false;
   int64_t bytes = cel_etype_bytes(e);
-  // A dimension of 0 must not hide an overflow of the others: products of parts are computed, too.
-  for (int i = 0; i < rank; i++) {
-    t.dims[i] = dims[i];
-    if (dims[i] < 0 || !cel_mul_i64(bytes, dims[i] ? dims[i] : 1, &bytes)) return NULL;
-  }
+  for (int i = 0; i < rank; i++)
+    if (dims[i] < 0 || !cel_mul_i64(bytes, dims[i] ? dims[i] : 1, &bytes)) return false;
+  return true;
+}
+
+const cel_hlo_type *cel_hlo_tensor(cel_hlo_module *m, cel_etype e, int rank, const int64_t *dims) {
+  if (!cel_hlo_tensor_fits(e, rank, dims)) return NULL;
+  cel_hlo_type t = {.kind = CEL_HLO_KIND_TENSOR, .etype = e, .rank = rank};
+  for (int i = 0; i < rank; i++) t.dims[i] = dims[i];
   return intern(m, &t);
 }
 

@@ -1,6 +1,7 @@
 // Whether a module says something: scoping, terminators, links, and every operation by its rule.
 #include "backend/xla/hlo/verify.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 cel_status cel_verify_locate(cel_verify *v, const cel_hlo_op *op) {
@@ -39,13 +40,21 @@ static cel_status check_operands(cel_verify *v, const cel_hlo_op *op) {
   return CEL_OK;
 }
 
+static int by_name(const void *a, const void *b) {
+  return strcmp((*(cel_hlo_attr *const *)a)->name, (*(cel_hlo_attr *const *)b)->name);
+}
+
 static cel_status check_attrs(cel_verify *v, const cel_hlo_op *op) {
-  for (int i = 0; i < op->n_attrs; i++) {
+  if (op->n_attrs == 0) return CEL_OK;
+  for (int i = 0; i < op->n_attrs; i++)
     if (!op->attrs[i]->name) return cel_verify_fail(v, op, "attribute %d has no name", i);
-    for (int k = 0; k < i && op->n_attrs <= 64; k++)
-      if (strcmp(op->attrs[i]->name, op->attrs[k]->name) == 0)
-        return cel_verify_fail(v, op, "attribute %.60s is given twice", op->attrs[i]->name);
-  }
+  cel_hlo_attr **sorted = CEL_NEW_ARRAY(&v->scratch->arena, cel_hlo_attr *, op->n_attrs);
+  if (!sorted) return cel_fail_oom(v->err, "verifying a StableHLO module");
+  memcpy(sorted, op->attrs, (size_t)op->n_attrs * sizeof *sorted);
+  qsort(sorted, (size_t)op->n_attrs, sizeof *sorted, by_name);
+  for (int i = 1; i < op->n_attrs; i++)
+    if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+      return cel_verify_fail(v, op, "attribute %.60s is given twice", sorted[i]->name);
   return CEL_OK;
 }
 
