@@ -30,5 +30,16 @@ void cel_widen_q8_0(const void *src, float *dst, int64_t n);
 void cel_widen_q4_k(const void *src, float *dst, int64_t n);
 void cel_widen_q5_k(const void *src, float *dst, int64_t n);
 void cel_widen_q6_k(const void *src, float *dst, int64_t n);
+void cel_widen_q2_k(const void *src, float *dst, int64_t n);
+void cel_widen_q3_k(const void *src, float *dst, int64_t n);
+void cel_widen_tq1_0(const void *src, float *dst, int64_t n);
+void cel_widen_tq2_0(const void *src, float *dst, int64_t n);
+void cel_widen_iq4_nl(const void *src, float *dst, int64_t n);
+void cel_widen_iq4_xs(const void *src, float *dst, int64_t n);
+void cel_widen_mxfp4(const void *src, float *dst, int64_t n);
+void cel_widen_q8_1(const void *src, float *dst, int64_t n);
+void cel_widen_q8_k(const void *src, float *dst, int64_t n);
+void cel_widen_f8_e4m3(const void *src, float *dst, int64_t n);
+void cel_widen_f8_e5m2(const void *src, float *dst, int64_t n);
 
 #endif

@@ -11,7 +11,7 @@ number of f32 values; then these four arrays. GGUF blocks have no scales and bia
                                  f32(q * scale) + bias in numpy, checked against mlx.core.dequantize with f32
                                  scales and biases
     plain_TYPE.bin               bit patterns of the plain float types; values by numpy
-Needs: numpy, gguf, mlx.
+Needs: numpy, gguf, mlx, torch.
 """
 import os, struct, sys
 import numpy as np
@@ -41,7 +41,8 @@ def blocks(kind, n):
     _, size = gguf.GGML_QUANT_SIZES[kind]
     b = rng.integers(0, 256, (n, size), dtype=np.uint8)
     places = {"Q4_0": [0], "Q5_0": [0], "Q8_0": [0], "Q4_1": [0, 2], "Q5_1": [0, 2], "Q4_K": [0, 2], "Q5_K": [0, 2],
-              "Q6_K": [208]}[kind.name]
+              "Q6_K": [208], "Q2_K": [80, 82], "Q3_K": [108], "TQ1_0": [52], "TQ2_0": [64], "IQ4_NL": [0], "IQ4_XS": [0],
+              "MXFP4": []}[kind.name]
     for at in places:
         b[:, at:at + 2] = halves(n).view(np.uint8).reshape(n, 2)
     return b
@@ -52,6 +53,32 @@ def gguf_cases():
         kind = gguf.GGMLQuantizationType[name]
         b = blocks(kind, n)
         write("gguf_" + name, b, b"", b"", gguf.quants.dequantize(b.reshape(1, -1), kind)[0])
+
+
+def small_gguf_cases():
+    for name, n in dict(Q2_K=4, Q3_K=4, TQ1_0=4, TQ2_0=4, IQ4_NL=12, IQ4_XS=4, MXFP4=12).items():
+        kind = gguf.GGMLQuantizationType[name]
+        b = blocks(kind, n)
+        if name == "MXFP4":
+            b[:, 0] = [0, 1, 2, 3, 100, 120, 126, 127, 128, 130, 200, 250]  # exponents: subnormal, ordinary, huge
+        write("gguf_" + name, b, b"", b"", gguf.quants.dequantize(b.reshape(1, -1), kind)[0])
+
+
+def rare_cases():
+    """What the gguf package has no decoder for, by the formats' own words; eight-bit floats by torch."""
+    q = rng.integers(-128, 128, (6, 32), dtype=np.int8)
+    d = halves(6)
+    write("gguf_Q8_1", np.concatenate([d.view(np.uint8).reshape(6, 2), np.zeros((6, 2), np.uint8), q.view(np.uint8)], 1), b"", b"",
+          q.astype(np.float32) * d.astype(np.float32)[:, None])
+    q = rng.integers(-128, 128, (2, 256), dtype=np.int8)
+    d = rng.standard_normal(2).astype(np.float32)
+    write("gguf_Q8_K", np.concatenate([d.view(np.uint8).reshape(2, 4), q.view(np.uint8), np.zeros((2, 32), np.uint8)], 1), b"", b"",
+          d[:, None] * q.astype(np.float32))
+    import torch
+    every = np.arange(256, dtype=np.uint8)
+    for name, kind, nan in (("F8_E4M3", torch.float8_e4m3fn, 0x7F), ("F8_E5M2", torch.float8_e5m2, 0x7D)):
+        v = every[~np.isin(every & 0x7F, [nan] if nan == 0x7F else [0x7D, 0x7E, 0x7F])]
+        write("plain_" + name, v, b"", b"", torch.from_numpy(v.copy()).view(kind).float().numpy())
 
 
 def unpack(words, bits, n):
@@ -97,3 +124,5 @@ for bits in (2, 3, 4, 5, 6, 8):
     for group, kind in ((32, "F32"), (64, "F16"), (128, "BF16")):
         affine_case(bits, group, kind)
 plain_cases()
+small_gguf_cases()
+rare_cases()

@@ -308,7 +308,7 @@ static void overlapping_tensors_are_refused(void **state) {
 static void unknown_tensor_types_are_refused_by_name_and_number(void **state) {
   (void)state;
   static const struct { uint32_t type; const char *name; } types[] = {
-    {10, "10 (Q2_K)"}, {4, "4 (Q4_2)"}, {39, "39 (MXFP4)"}, {77, "77 (unknown)"}, {0xFFFFFFFFu, "(unknown)"}};
+    {16, "16 (IQ2_XXS)"}, {4, "4 (Q4_2)"}, {21, "21 (IQ3_S)"}, {77, "77 (unknown)"}, {0xFFFFFFFFu, "(unknown)"}};
   for (int i = 0; i < 5; i++) {
     cel_buf b = base();
     patch_u32(&b, 78, types[i].type);
