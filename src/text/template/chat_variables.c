@@ -61,7 +61,7 @@ static cel_status normalize_all(const cel_json *messages, cel_json *list, cel_er
 }
 
 static cel_status check_arguments(const cel_json *tools, const cel_json *special, const cel_json *kwargs, cel_err *err) {
-  if (tools && !json_is_array(tools) && !json_is_null(tools)) return cel_fail(err, CEL_INVALID, "tools must be a list");
+  if (tools && !json_is_array(tools)) return cel_fail(err, CEL_INVALID, "tools must be a list");
   for (size_t i = 0; tools && i < json_array_size(tools); i++) {
     if (!json_is_object(json_array_get(tools, i))) return cel_fail(err, CEL_INVALID, "tools[%zu] is no object", i);
   }
@@ -79,6 +79,9 @@ static cel_status check_arguments(const cel_json *tools, const cel_json *special
 cel_status cel_chat_variables(const cel_json *messages, const cel_json *tools, const cel_json *special_tokens,
                               const cel_json *kwargs, bool add_generation_prompt, cel_json **out, cel_err *err) {
   *out = NULL;
+  if (json_is_null(tools)) tools = NULL;
+  if (json_is_null(special_tokens)) special_tokens = NULL;
+  if (json_is_null(kwargs)) kwargs = NULL;
   CEL_TRY(check_arguments(tools, special_tokens, kwargs, err));
   cel_json *o = json_object(), *list = json_array();
   cel_status s = o && list ? normalize_all(messages, list, err) : cel_fail_oom(err, "the variables of a template");

@@ -17,6 +17,9 @@ static cel_status plain_attribute(cel_trender *r, cel_tval v, cel_str name, cel_
       if (v.flag & CEL_TFLAG_GROUP && cel_str_is(name, "grouper")) *out = v.as.list->at[0];
       if (v.flag & CEL_TFLAG_GROUP && cel_str_is(name, "list")) *out = v.as.list->at[1];
       return CEL_OK;
+    case CEL_T_CYCLER:
+      if (cel_str_is(name, "current")) *out = v.as.cycle->items->at[v.as.cycle->next];
+      return CEL_OK;
     case CEL_T_MACRO:
       if (cel_str_is(name, "name")) *out = cel_tstr(v.as.macro->node->name);
       if (cel_str_is(name, "caller")) *out = cel_tbool(v.as.macro->node->uses_caller);

@@ -122,7 +122,6 @@ static cel_status run_turns(cel_trender *r, cel_tloop *loop, const cel_tnode *n,
     r->at = n;
     CEL_TRY(advance(r, loop, &item));
     if (!cel_tgiven(item)) return CEL_OK;
-    *any = true;
     CEL_TRY(turn_frame(r, loop->frame, &frame));
     r->frame = frame;
     CEL_TRY(cel_tset_var(r, frame, CEL_NAME_LOOP, self));
@@ -131,6 +130,7 @@ static cel_status run_turns(cel_trender *r, cel_tloop *loop, const cel_tnode *n,
     r->frame = loop->frame;
     cel_tflow flow = r->flow;
     r->flow = CEL_FLOW_ON;
+    *any |= flow == CEL_FLOW_ON;  // else also follows when no turn reached its end, as in jinja2
     if (flow == CEL_FLOW_BREAK) return CEL_OK;
   }
 }

@@ -224,8 +224,11 @@ static cel_status m_count(cel_trender *r, const cel_tcallee *c, cel_tval *out) {
 static cel_status affix(cel_trender *r, const cel_tcallee *c, bool start, cel_tval *out) {
   cel_str s;
   size_t offset;
+  int64_t length;
   bool yes = false;
   CEL_TRY(window(r, c, 1, &s, &offset));
+  CEL_TRY(cel_tlength(r, c->self, &length));
+  bool beyond = cel_tgiven(c->arg[1]) && cel_tis_int(c->arg[1]) && cel_tint_of(c->arg[1]) > length;  // not even "" is there
   cel_tval a = c->arg[0];
   const cel_tval *options = a.kind == CEL_T_TUPLE ? a.as.list->at : &a;
   int64_t n = a.kind == CEL_T_TUPLE ? a.as.list->n : 1;
@@ -233,7 +236,7 @@ static cel_status affix(cel_trender *r, const cel_tcallee *c, bool start, cel_tv
     if (options[i].kind != CEL_T_STR) return cel_tfail(r, "a string or a tuple of strings is needed, not %s", cel_ttype(options[i]));
     cel_str o = cel_tview_str(options[i]);
     CEL_TRY(cel_tcharge(r, (int64_t)o.n));
-    yes = start ? cel_str_starts(s, o) : cel_str_ends(s, o);
+    yes = !beyond && (start ? cel_str_starts(s, o) : cel_str_ends(s, o));
   }
   *out = cel_tbool(yes);
   return CEL_OK;
@@ -294,10 +297,7 @@ static cel_status split_space(cel_trender *r, cel_str s, int64_t most, cel_tgrow
   for (;;) {
     s = cel_tstrip_space(s, true, false);
     if (!s.n) return CEL_OK;
-    if (most-- <= 0) {
-      s = cel_tstrip_space(s, false, true);
-      return add_piece(r, g, s.p, s.p + s.n);
-    }
+    if (most-- <= 0) return add_piece(r, g, s.p, s.p + s.n);
     size_t n = 0;
     while (n < s.n && !cel_tspace(cel_tchar(s.p + n))) n += cel_tchar_bytes(s.p + n);
     CEL_TRY(add_piece(r, g, s.p, s.p + n));
@@ -309,10 +309,7 @@ static cel_status rsplit_space(cel_trender *r, cel_str s, int64_t most, cel_tgro
   for (;;) {
     s = cel_tstrip_space(s, false, true);
     if (!s.n) return CEL_OK;
-    if (most-- <= 0) {
-      s = cel_tstrip_space(s, true, false);
-      return add_piece(r, g, s.p, s.p + s.n);
-    }
+    if (most-- <= 0) return add_piece(r, g, s.p, s.p + s.n);
     const char *end = s.p + s.n, *p = end;
     while (p > s.p && !cel_tspace(cel_tchar(cel_tchar_before(p)))) p = cel_tchar_before(p);
     CEL_TRY(add_piece(r, g, p, end));
