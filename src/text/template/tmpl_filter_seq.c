@@ -27,7 +27,6 @@ static cel_status f_first(cel_trender *r, const cel_tcallee *c, cel_tval *out) {
 static cel_status f_last(cel_trender *r, const cel_tcallee *c, cel_tval *out) {
   cel_tlist *l;
   if (c->self.kind == CEL_T_ITER) return cel_tfail(r, "last does not work on %s; put list before it", cel_ttype(c->self));
-  if (c->self.kind == CEL_T_UNDEFINED) return cel_tfail_undefined(r, c->self);
   CEL_TRY(cel_tcollect(r, c->self, &l));
   *out = l->n ? l->at[l->n - 1] : cel_tundefined("there is no last item, the sequence is empty");
   return CEL_OK;
@@ -63,7 +62,7 @@ static cel_status f_reverse(cel_trender *r, const cel_tcallee *c, cel_tval *out)
   }
   CEL_TRY(cel_tcollect(r, c->self, &l));
   CEL_TRY(reversed(r, l, &back));
-  if (c->self.kind != CEL_T_ITER && c->self.kind != CEL_T_UNDEFINED) return cel_titer_of(r, back, out);
+  if (c->self.kind != CEL_T_ITER) return cel_titer_of(r, back, out);
   *out = cel_tseq(CEL_T_LIST, back);
   return CEL_OK;
 }

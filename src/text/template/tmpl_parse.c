@@ -144,7 +144,7 @@ static cel_status parse_if(cel_tparser *p, cel_tnode **out) {
   CEL_TRY(cel_tnode_new(p, CEL_N_IF, p->tok, &n));
   do {
     p->tok++;
-    CEL_TRY(cel_tparse_tuple(p, false, NULL, false, &test));
+    CEL_TRY(cel_tparse_tuple(p, false, false, &test));
     CEL_TRY(parse_body(p, ends, &body));
     CEL_TRY(cel_tnodes_add(p, &items, test));
     CEL_TRY(cel_tnodes_add(p, &items, body));
@@ -165,9 +165,9 @@ static cel_status parse_for(cel_tparser *p, cel_tnode **out) {
   cel_tnodes items = {0};
   cel_tnode *n, *body;
   CEL_TRY(cel_tnode_new(p, CEL_N_FOR, p->tok++, &n));
-  CEL_TRY(cel_tparse_target(p, "in", false, &n->a));
+  CEL_TRY(cel_tparse_target(p, false, &n->a));
   if (!cel_tskip_name(p, "in")) return cel_tparse_fail(p, "\"in\" is expected here");
-  CEL_TRY(cel_tparse_tuple(p, false, "recursive", false, &n->b));
+  CEL_TRY(cel_tparse_tuple(p, false, false, &n->b));
   if (cel_tskip_name(p, "if")) CEL_TRY(cel_tparse_expression(p, true, &n->c));
   n->flag = cel_tskip_name(p, "recursive");
   p->loops++;
@@ -188,11 +188,11 @@ static cel_status parse_for(cel_tparser *p, cel_tnode **out) {
 static cel_status parse_set(cel_tparser *p, cel_tnode **out) {
   const cel_ttoken *first = p->tok++;
   cel_tnode *target;
-  CEL_TRY(cel_tparse_target(p, NULL, true, &target));
+  CEL_TRY(cel_tparse_target(p, true, &target));
   bool inline_form = cel_tskip_op(p, "=");
   CEL_TRY(cel_tnode_new(p, inline_form ? CEL_N_SET : CEL_N_SET_BLOCK, first, out));
   (*out)->a = target;
-  if (inline_form) return cel_tparse_tuple(p, true, NULL, false, &(*out)->b);
+  if (inline_form) return cel_tparse_tuple(p, true, false, &(*out)->b);
   CEL_TRY(cel_tparse_filters(p, NULL, false, &(*out)->b));
   return parse_whole_body(p, "endset", &(*out)->c);
 }
@@ -282,7 +282,7 @@ static cel_status parse_with(cel_tparser *p, cel_tnode **out) {
   CEL_TRY(cel_tnode_new(p, CEL_N_WITH, p->tok++, &n));
   while (p->tok->kind != CEL_TK_BLOCK_END) {
     if (items.n) CEL_TRY(cel_texpect_op(p, ","));
-    CEL_TRY(cel_tparse_target(p, NULL, false, &target));
+    CEL_TRY(cel_tparse_target(p, false, &target));
     CEL_TRY(cel_texpect_op(p, "="));
     CEL_TRY(cel_tparse_expression(p, true, &value));
     CEL_TRY(cel_tnodes_add(p, &items, target));
@@ -411,7 +411,7 @@ static cel_status parse_output(cel_tparser *p, cel_tnode **out) {
     return CEL_OK;
   }
   CEL_TRY(cel_tnode_new(p, CEL_N_PRINT, first, out));
-  CEL_TRY(cel_tparse_tuple(p, true, NULL, false, &(*out)->a));
+  CEL_TRY(cel_tparse_tuple(p, true, false, &(*out)->a));
   if (p->tok->kind != CEL_TK_PRINT_END) return cel_tparse_fail(p, "\"}}\" is expected here");
   p->tok++;
   return CEL_OK;

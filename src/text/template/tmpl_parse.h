@@ -42,11 +42,10 @@ CEL_MUST_CHECK cel_status cel_texpect_name(cel_tparser *p, cel_str *out);  // an
 
 // An expression; without the "a if b else c" form when !cond.
 CEL_MUST_CHECK cel_status cel_tparse_expression(cel_tparser *p, bool cond, cel_tnode **out);
-// One, or several with commas between them as a tuple. `end`: a name that ends it, or NULL.
-CEL_MUST_CHECK cel_status cel_tparse_tuple(cel_tparser *p, bool cond, const char *end, bool parenthesized,
-                                           cel_tnode **out);
+// One, or several with commas between them as a tuple.
+CEL_MUST_CHECK cel_status cel_tparse_tuple(cel_tparser *p, bool cond, bool parenthesized, cel_tnode **out);
 // What may stand left of "=" and after "for".
-CEL_MUST_CHECK cel_status cel_tparse_target(cel_tparser *p, const char *end, bool with_namespace, cel_tnode **out);
+CEL_MUST_CHECK cel_status cel_tparse_target(cel_tparser *p, bool with_namespace, cel_tnode **out);
 // "| name(...) | ..." behind `subject`; with `inline_first` the first "|" is left out.
 CEL_MUST_CHECK cel_status cel_tparse_filters(cel_tparser *p, cel_tnode *subject, bool inline_first, cel_tnode **out);
 // The whole template into p->t->body.

@@ -126,7 +126,7 @@ static cel_status parse_primary(cel_tparser *p, cel_tnode **out) {
     default: break;
   }
   if (cel_tskip_op(p, "(")) {
-    CEL_TRY(cel_tparse_tuple(p, true, NULL, true, out));
+    CEL_TRY(cel_tparse_tuple(p, true, true, out));
     return cel_texpect_op(p, ")");
   }
   if (cel_tat_op(p, "[")) return parse_list(p, out);
@@ -458,19 +458,18 @@ cel_status cel_tparse_expression(cel_tparser *p, bool cond, cel_tnode **out) {
   return CEL_OK;
 }
 
-static bool at_tuple_end(const cel_tparser *p, const char *end) {
-  return p->tok->kind == CEL_TK_PRINT_END || p->tok->kind == CEL_TK_BLOCK_END || cel_tat_op(p, ")") ||
-         (end && cel_tat_name(p, end));
+static bool at_tuple_end(const cel_tparser *p) {
+  return p->tok->kind == CEL_TK_PRINT_END || p->tok->kind == CEL_TK_BLOCK_END || cel_tat_op(p, ")");
 }
 
 // The shared shape of tuples of expressions (targets: false) and of targets.
-static cel_status parse_commas(cel_tparser *p, bool targets, bool cond, const char *end, bool with_namespace,
-                               cel_tnodes *items, bool *is_tuple) {
+static cel_status parse_commas(cel_tparser *p, bool targets, bool cond, bool with_namespace, cel_tnodes *items,
+                               bool *is_tuple) {
   *is_tuple = false;
   for (;;) {
     cel_tnode *item;
     if (items->n) CEL_TRY(cel_texpect_op(p, ","));
-    if (at_tuple_end(p, end)) return CEL_OK;
+    if (at_tuple_end(p)) return CEL_OK;
     if (!targets) {
       CEL_TRY(cel_tparse_expression(p, cond, &item));
     } else if (with_namespace && p->tok->kind == CEL_TK_NAME && p->tok[1].kind == CEL_TK_OP &&
@@ -502,11 +501,11 @@ static cel_status finish_tuple(cel_tparser *p, const cel_ttoken *first, cel_tnod
   return CEL_OK;
 }
 
-cel_status cel_tparse_tuple(cel_tparser *p, bool cond, const char *end, bool parenthesized, cel_tnode **out) {
+cel_status cel_tparse_tuple(cel_tparser *p, bool cond, bool parenthesized, cel_tnode **out) {
   const cel_ttoken *first = p->tok;
   cel_tnodes items = {0};
   bool is_tuple;
-  CEL_TRY(parse_commas(p, false, cond, end, false, &items, &is_tuple));
+  CEL_TRY(parse_commas(p, false, cond, false, &items, &is_tuple));
   return finish_tuple(p, first, &items, is_tuple, parenthesized, out);
 }
 
@@ -517,11 +516,11 @@ static cel_status check_target(cel_tparser *p, const cel_tnode *n, int depth) {
   return CEL_OK;
 }
 
-cel_status cel_tparse_target(cel_tparser *p, const char *end, bool with_namespace, cel_tnode **out) {
+cel_status cel_tparse_target(cel_tparser *p, bool with_namespace, cel_tnode **out) {
   const cel_ttoken *first = p->tok;
   cel_tnodes items = {0};
   bool is_tuple;
-  CEL_TRY(parse_commas(p, true, false, end, with_namespace, &items, &is_tuple));
+  CEL_TRY(parse_commas(p, true, false, with_namespace, &items, &is_tuple));
   CEL_TRY(finish_tuple(p, first, &items, is_tuple, false, out));
   return check_target(p, *out, 0);
 }

@@ -124,6 +124,14 @@ static cel_status put_scalar(cel_trender *r, cel_tval v) {
   return cel_tputz(r, text);
 }
 
+static cel_status put_loop(cel_trender *r, cel_tloop *loop) {
+  int64_t n;
+  char text[64];
+  CEL_TRY(cel_tloop_length(r, loop, &n));
+  snprintf(text, sizeof text, "<LoopContext %lld/%lld>", (long long)loop->index0 + 1, (long long)n);
+  return cel_tputz(r, text);
+}
+
 static cel_status put_repr(cel_trender *r, cel_tval v, int depth) {
   if (depth > CEL_T_DATA_DEPTH) return cel_tfail_limit(r, "a value nested deeper than %d", CEL_T_DATA_DEPTH);
   CEL_TRY(cel_tcharge(r, 1));
@@ -139,6 +147,7 @@ static cel_status put_repr(cel_trender *r, cel_tval v, int depth) {
     case CEL_T_DICT: return put_dict_repr(r, "{", v.as.dict, "}", depth);
     case CEL_T_NAMESPACE: return put_dict_repr(r, "<Namespace {", v.as.dict, "}>", depth);
     case CEL_T_VIEW: return put_view_repr(r, v, depth);
+    case CEL_T_LOOP: return put_loop(r, v.as.loop);
     default: return put_scalar(r, v);
   }
 }

@@ -45,8 +45,7 @@ static void hostile_templates_end_in_a_second(void **state) {
   static const char *const hostile[] = {
       "{% macro x() %}{{ x() }}{% endmacro %}{{ x() }}",
       "{% for i in range(1000000000) %}x{% endfor %}",
-      "{% for a in range(3000) %}{% for b in range(3000) %}{% for c in range(3000) %}{% for d in range(3000) %}"
-      "{% endfor %}{% endfor %}{% endfor %}{% endfor %}",
+      "{% for a in range(3000) %}{% for b in range(3000) %}{% for c in range(3000) %}{% for d in range(3000) %}{% endfor %}{% endfor %}{% endfor %}{% endfor %}",
       "{{ 'a' * 10000000000 }}",
       "{{ ['a'] * 10000000000 }}",
       "{% set ns = namespace(s='ab') %}{% for i in range(99999) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
