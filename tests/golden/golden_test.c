@@ -179,7 +179,7 @@ static void decompositions_equal_the_reference(void **state) {
     subject_open(&s, rows[i].model);
     oracle *o = oracle_load(rows[i].model);
     cel_program *p;
-    if (cel_program_new(emit(&s, 0), "prefill", &p, &err) != CEL_OK) fail_msg("%s", err.text);
+    if (cel_program_new(emit(&s, 0), NULL, &p, &err) != CEL_OK) fail_msg("%s", err.text);
     cel_ref_tensor *args = calloc((size_t)p->n_params, sizeof *args), results[3] = {0};
     assert_non_null(args);
     fill(&s, p, &o->cases[0], args);

@@ -81,6 +81,21 @@ def rare_cases():
         write("plain_" + name, v, b"", b"", torch.from_numpy(v.copy()).view(kind).float().numpy())
 
 
+def mode_cases():
+    """MLX's floating modes; every byte value occurs among the scales that are finite."""
+    for mode, bits, group in (("mxfp4", 4, 32), ("mxfp8", 8, 32), ("nvfp4", 4, 16)):
+        cols = 8 * group
+        words = rng.integers(0, 2**32, cols * bits // 32, dtype=np.uint32)
+        if bits == 8:  # no NaN
+            bytes_ = words.view(np.uint8)
+            bytes_[(bytes_ & 127) == 127] = 1
+        scales = np.array([120, 127, 128, 130, 100, 64, 1, 140], np.uint8) if mode != "nvfp4" else \
+            np.array([0x38, 0x01, 0x7E, 0x40, 0x08, 0x30, 0x55, 0x00], np.uint8)
+        values = mx.dequantize(mx.array(words.reshape(1, -1)), mx.array(scales.reshape(1, -1)), group_size=group, bits=bits,
+                               mode=mode, dtype=mx.float32, stream=mx.cpu)
+        write("mode_" + mode, words, scales, b"", np.array(values)[0])
+
+
 def unpack(words, bits, n):
     stream = np.unpackbits(words.view(np.uint8), bitorder="little")
     return (stream[:n * bits].reshape(n, bits) << np.arange(bits)).sum(1).astype(np.float32)
@@ -126,3 +141,4 @@ for bits in (2, 3, 4, 5, 6, 8):
 plain_cases()
 small_gguf_cases()
 rare_cases()
+mode_cases()

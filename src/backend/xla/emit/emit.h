@@ -1,7 +1,8 @@
 // cel_arch to StableHLO: one parametric decoder, walked once per entry point. The emitter knows the
 // architecture and how each weight is stored; it never sees a weight's bytes or an engine.
 //
-// Entry points (text models). W...: every weight, in the order of the walk, each argument carrying
+// Entry points (text models). The module is named ARCH_ENTRY, its public function is always @main, the one name
+// that XLA takes for it. W...: every weight, in the order of the walk, each argument carrying
 // {mlxcel.weight = "model.layers.0.mlp.up_proj.weight"}; inputs carry {mlxcel.input = NAME}, the KV cache
 // {mlxcel.state = NAME} and the aliasing of its result.
 //   prefill  W..., tokens i32[T], positions i32[T], slot i32, last i32, [rope_freqs f32[T, R/2]...],

@@ -147,7 +147,9 @@ cel_status cel_emit_text(const cel_arch *arch, const cel_storage_source *weights
   *out = NULL;
   CEL_TRY(check_options(arch, options, err));
   cel_hlo_module *m;
-  CEL_TRY(cel_hlo_module_new(arch->model_type, &m, err));
+  char name[200];
+  snprintf(name, sizeof name, "%s_%s", arch->model_type, cel_entry_name(options->entry));
+  CEL_TRY(cel_hlo_module_new(name, &m, err));
   cel_emit e = {.arch = arch, .source = weights, .options = *options, .n = options->tokens};
   e.weights = CEL_NEW_ARRAY(&m->arena, cel_emit_weight, (int64_t)(arch->n_layers + 1) * CEL_W_COUNT);
   if (!e.weights) {
@@ -155,7 +157,7 @@ cel_status cel_emit_text(const cel_arch *arch, const cel_storage_source *weights
     return cel_fail_oom(err, "the emitter's weight table");
   }
   cel_hlo_builder_init(&e.b, m);
-  cel_hlo_func_begin(&e.b, cel_entry_name(options->entry), false);
+  cel_hlo_func_begin(&e.b, "main", false);
   cel_emit_weight_arguments(&e);
   inputs(&e);
   walk(&e);
