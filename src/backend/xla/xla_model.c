@@ -225,7 +225,7 @@ static cel_status make_program(cel_model_handle *m, const cel_emit_options *opti
     return cel_fail_oom(err, "a program");
   }
   p->options = *options;
-  cel_status s = cel_program_new(module, cel_entry_name(options->entry), &p->program, err);
+  cel_status s = cel_program_new(module, NULL, &p->program, err);
   if (s == CEL_OK) s = find_params(m, p, err);
   if (s == CEL_OK) s = compile(m, p, err);
   if (s != CEL_OK) {

@@ -71,7 +71,7 @@ cel_status cel_xla_tool_explain(const cel_arch *arch, const cel_checkpoint *c, c
   cel_hlo_module *m;
   CEL_TRY(emit(arch, c, options, &m, err));
   cel_program *p;
-  CEL_TRY(cel_program_new(m, cel_entry_name(options->entry), &p, err));
+  CEL_TRY(cel_program_new(m, NULL, &p, err));
   cel_engine *e = NULL;
   cel_engine_options o = {.device = rest, .precision = x.precision, .n_threads = n_threads};
   cel_status s = d->open(&o, &e, err);
