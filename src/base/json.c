@@ -10,7 +10,8 @@ cel_status cel_json_parse(cel_str text, const char *name, cel_json **out, cel_er
   json_error_t e;
   *out = json_loadb(text.p, text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
   if (*out) return CEL_OK;
-  if (json_error_code(&e) == json_error_out_of_memory) return cel_fail_oom(err, name);
+  // When jansson runs out of memory its reader just stops: no code, no place, no text.
+  if (!e.text[0] || json_error_code(&e) == json_error_out_of_memory) return cel_fail_oom(err, name);
   return cel_fail(err, CEL_MALFORMED, "%s: not valid JSON at line %d, column %d: %s", name, e.line, e.column, e.text);
 }
 
