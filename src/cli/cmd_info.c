@@ -10,6 +10,17 @@ static void add_string(cel_buf *b, const char *key, const char *value) {
   cel_json_add_string(b, cel_str_of(value));
 }
 
+static void add_engines(cel_buf *b, const cel_backend *k, bool json) {
+  for (int i = 0; k->engine && k->engine(i); i++) {
+    if (json) {
+      if (b->n && b->p[b->n - 1] != '[') cel_buf_addc(b, ',');
+      cel_json_add_string(b, cel_str_of(k->engine(i)));
+    } else {
+      cel_buf_printf(b, "  engine %s\n", k->engine(i));
+    }
+  }
+}
+
 static void add_words(cel_buf *b, const char *const *words, int most, bool json) {
   for (int i = 0; i < most && words[i]; i++) {
     if (json) {
@@ -114,13 +125,20 @@ int cmd_version(const cli_options *o) {
       cel_json_add_string(&b, cel_str_of(cel_backends[i]->name));
     }
     cel_buf_addc(&b, ']');
+    cli_add_key(&b, "engines");
+    cel_buf_addc(&b, '[');
+    for (int i = 0; cel_backends[i]; i++) add_engines(&b, cel_backends[i], true);
+    cel_buf_addc(&b, ']');
     add_string(&b, "cpu", cpu);
     cli_add_key(&b, "cores");
     cel_buf_printf(&b, "%d}\n", cel_cpu_cores());
     return cli_print(&b, &err);
   }
   cel_buf_printf(&b, "mlxcel %s\n", CEL_VERSION);
-  for (int i = 0; cel_backends[i]; i++) cel_buf_printf(&b, "backend %s: %s\n", cel_backends[i]->name, cel_backends[i]->summary);
+  for (int i = 0; cel_backends[i]; i++) {
+    cel_buf_printf(&b, "backend %s: %s\n", cel_backends[i]->name, cel_backends[i]->summary);
+    add_engines(&b, cel_backends[i], false);
+  }
   if (!cel_backends[0]) cel_buf_addz(&b, "no backend is built in\n");
   cel_buf_printf(&b, "cpu: %s, %d cores\n", cpu, cel_cpu_cores());
   return cli_print(&b, &err);

@@ -12,6 +12,13 @@ static cel_status xla_probe(cel_err *err) {
   return cel_engine_find("", &driver, &rest, err);
 }
 
+static const char *xla_engine(int i) {
+  for (int k = 0; cel_engine_drivers[k]; k++) {
+    if (k == i) return cel_engine_drivers[k]->name;
+  }
+  return NULL;
+}
+
 static void xla_describe(const cel_model_handle *m, cel_description *out) {
   cel_engine_description e;
   m->driver->describe(m->engine, &e);
@@ -313,6 +320,7 @@ const cel_backend cel_backend_xla = {
     .name = "xla",
     .summary = "OpenXLA: emits StableHLO for each architecture and runs it on an engine",
     .environment = cel_xla_environment,
+    .engine = xla_engine,
     .probe = xla_probe,
     .load = cel_xla_load,
     .unload = cel_xla_unload,

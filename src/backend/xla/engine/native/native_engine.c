@@ -74,6 +74,7 @@ static cel_status native_open(const cel_engine_options *o, cel_engine **out, cel
   uint32_t bits = cel_cpu_detect();
   const char *level = getenv("MLXCEL_CPU");
   cel_status s = level && *level ? cel_cpu_limit(bits, level, &e->cpu_bits, err) : CEL_OK;
+  if (s != CEL_OK) cel_err_prefix(err, "MLXCEL_CPU=%.40s", level);
   if (s == CEL_OK && !(level && *level)) e->cpu_bits = bits;
   if (s == CEL_OK) s = choose_precision(o->precision, &e->precision, err);
   if (s == CEL_OK) s = cel_pool_new(n_threads, &e->pool, err);
