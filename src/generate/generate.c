@@ -135,6 +135,21 @@ static void finish_text(job *j) {
   if (hit) j->reply->finish_reason = "stop";
 }
 
+// In parts where someone may lose patience meanwhile. What the backend would refuse goes to it whole, so that its
+// words are about the whole.
+static cel_status prefill(const job *j, const cel_prompt *p, const volatile int *cancel, cel_err *err) {
+  enum { PART = 256 };
+  const cel_backend *b = j->lm->backend;
+  bool whole = !cancel || p->n <= PART || p->n > b->context(j->lm->model) - b->length(j->session);
+  for (int64_t i = 0; !whole && i < p->n; i++) whole = p->ids[i] < 0 || p->ids[i] >= j->lm->arch.vocab;
+  if (whole) return b->prefill(j->session, p, err);
+  for (int64_t at = 0; at < p->n && !*cancel; at += PART) {
+    cel_prompt part = {.ids = p->ids + at, .n = CEL_MIN(PART, p->n - at)};
+    CEL_TRY(b->prefill(j->session, &part, err));
+  }
+  return CEL_OK;
+}
+
 static cel_status run(job *j, cel_generation *g, const volatile int *cancel, cel_err *err) {
   double start = cel_now_ms();
   const cel_request *q = j->request;
@@ -142,7 +157,7 @@ static cel_status run(job *j, cel_generation *g, const volatile int *cancel, cel
   CEL_TRY(reuse(j->lm, g, q, &j->reply->n_reused, err));
   j->session = g->session;
   cel_prompt prompt = {.ids = q->ids + j->reply->n_reused, .n = q->n - j->reply->n_reused};
-  CEL_TRY(j->lm->backend->prefill(j->session, &prompt, err));
+  CEL_TRY(prefill(j, &prompt, cancel, err));
   t->prefill_ms = cel_now_ms() - start;
   t->n_prefilled = prompt.n;
   j->reply->finish_reason = "length";
@@ -153,13 +168,23 @@ static cel_status run(job *j, cel_generation *g, const volatile int *cancel, cel
   return CEL_OK;
 }
 
+static cel_status check(const cel_lm *lm, const cel_request *q, cel_err *err) {
+  if (q->n < 1) return cel_fail(err, CEL_INVALID, "the prompt is empty: it has no tokens");
+  for (int i = 0; i < q->n_stops; i++) {
+    if (q->stops[i].n == 0) return cel_fail(err, CEL_INVALID, "stop string %d is empty", i + 1);
+  }
+  for (int32_t i = 0; i < q->sampling.n_bias; i++) {
+    int32_t id = q->sampling.bias[i].id;
+    if (id >= 0 && id < lm->arch.vocab) continue;
+    return cel_fail(err, CEL_INVALID, "logit bias for token %d: the vocabulary has ids 0 to %lld", id, (long long)lm->arch.vocab - 1);
+  }
+  return CEL_OK;
+}
+
 cel_status cel_generate(const cel_lm *lm, cel_generation *g, const cel_request *request, const volatile int *cancel,
                         cel_reply *reply, cel_err *err) {
   *reply = (cel_reply){.n_top = CEL_MAX(request->sampling.n_logprobs, 0)};
-  if (request->n < 1) return cel_fail(err, CEL_INVALID, "the prompt is empty: it has no tokens");
-  for (int i = 0; i < request->n_stops; i++) {
-    if (request->stops[i].n == 0) return cel_fail(err, CEL_INVALID, "stop string %d is empty", i);
-  }
+  CEL_TRY(check(lm, request, err));
   job j = {.lm = lm, .request = request, .reply = reply};
   cel_stop_init(&j.stop, request->stops, request->n_stops);
   cel_status s = CEL_OK;

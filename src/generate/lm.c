@@ -104,18 +104,48 @@ static cel_status read_special_tokens(cel_lm *lm, cel_err *err) {
   return CEL_OK;
 }
 
+static cel_status compile_template(cel_lm *lm, const char *source, const char *what, cel_template **out) {
+  cel_buf name = {0};
+  cel_buf_printf(&name, "%s, %s", lm->checkpoint->path, what);
+  cel_status s = name.failed ? cel_fail_oom(&lm->chat_err, "a name")
+                             : cel_template_compile(cel_str_of(source), name.p, out, &lm->chat_err);
+  cel_buf_deinit(&name);
+  return s;
+}
+
+// A template that cannot be read matters only to those who render it.
 static cel_status compile_templates(cel_lm *lm, cel_err *err) {
   const cel_checkpoint *c = lm->checkpoint;
-  if (c->chat_template) CEL_TRY(cel_template_compile(cel_str_of(c->chat_template), "chat template", &lm->chat, err));
-  if (c->chat_template_tools) {
-    CEL_TRY(cel_template_compile(cel_str_of(c->chat_template_tools), "chat template tool_use", &lm->chat_tools, err));
+  cel_status s = CEL_OK;
+  if (c->chat_template) s = compile_template(lm, c->chat_template, "chat template", &lm->chat);
+  if (s == CEL_OK && c->chat_template_tools) {
+    s = compile_template(lm, c->chat_template_tools, "chat template tool_use", &lm->chat_tools);
   }
-  return CEL_OK;
+  if (s != CEL_OOM) return CEL_OK;
+  *err = lm->chat_err;
+  return s;
+}
+
+static cel_status no_tokenizer(const cel_lm *lm, cel_err *err) {
+  return cel_fail(err, CEL_UNSUPPORTED, "%s has no tokenizer (tokenizer.json): give token ids with --ids", lm->checkpoint->path);
 }
 
 static cel_status open_tokenizer(cel_lm *lm, const cel_lm_options *o, cel_err *err) {
   cel_status s = tokenizer_of(lm->checkpoint, &lm->tokenizer, err);
-  return s == CEL_NOT_FOUND && !o->need_tokenizer ? CEL_OK : s;
+  if (s != CEL_NOT_FOUND) return s;
+  return o->need_tokenizer ? no_tokenizer(lm, err) : CEL_OK;
+}
+
+static cel_status describe(cel_lm *lm, const cel_lm_options *o, cel_err *err) {
+  const cel_json *config = lm->checkpoint->config;
+  cel_status s = cel_arch_from_config(config, lm->checkpoint->generation_config, &lm->arena, &lm->arch, err);
+  if (s == CEL_OK) return s;
+  cel_err_prefix(err, "%s", lm->checkpoint->path);
+  bool unnamed = !cel_json_get(config, "model_type") && !cel_json_get(config, "text_config");
+  if (!o->any_family || !(s == CEL_UNSUPPORTED || unnamed)) return s;
+  lm->arch = (cel_arch){.bos = -1};
+  lm->arch_err = *err;
+  return CEL_OK;
 }
 
 static cel_status load_backend(cel_lm *lm, const cel_lm_options *o, cel_err *err) {
@@ -134,10 +164,7 @@ cel_status cel_lm_open(const char *path, const cel_lm_options *options, cel_lm *
   if (!lm) return cel_fail_oom(err, "a model");
   cel_arena_init(&lm->arena);
   cel_status s = cel_checkpoint_open(path, &lm->checkpoint, err);
-  if (s == CEL_OK) {
-    s = cel_arch_from_config(lm->checkpoint->config, lm->checkpoint->generation_config, &lm->arena, &lm->arch, err);
-    if (s != CEL_OK) cel_err_prefix(err, "%s", path);
-  }
+  if (s == CEL_OK) s = describe(lm, options, err);
   if (s == CEL_OK) s = open_tokenizer(lm, options, err);
   if (s == CEL_OK) s = read_special_tokens(lm, err);
   if (s == CEL_OK) s = compile_templates(lm, err);
@@ -169,6 +196,10 @@ void cel_lm_close(cel_lm *lm) {
 cel_status cel_lm_render(const cel_lm *lm, const cel_json *messages, const cel_json *tools, const cel_json *kwargs,
                          bool add_generation_prompt, cel_buf *out, cel_err *err) {
   const cel_template *t = tools && lm->chat_tools ? lm->chat_tools : lm->chat;
+  if (!t && lm->chat_err.status != CEL_OK) {
+    if (err) *err = lm->chat_err;
+    return lm->chat_err.status;
+  }
   if (!t) {
     return cel_fail(err, CEL_UNSUPPORTED, "%s has no chat template: give raw text with --no-chat-template",
                     lm->checkpoint->path);
@@ -182,7 +213,7 @@ cel_status cel_lm_render(const cel_lm *lm, const cel_json *messages, const cel_j
 
 cel_status cel_lm_encode(const cel_lm *lm, cel_str text, bool rendered, int32_t **ids, int64_t *n, cel_err *err) {
   *ids = NULL;
-  if (!lm->tokenizer) return cel_fail(err, CEL_UNSUPPORTED, "%s has no tokenizer: give token ids with --ids", lm->checkpoint->path);
+  if (!lm->tokenizer) return no_tokenizer(lm, err);
   cel_encode_options how = {.add_special = !rendered, .parse_special = true};
   return cel_encode(lm->tokenizer, text, how, ids, n, err);
 }

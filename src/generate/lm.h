@@ -13,6 +13,7 @@
 typedef struct cel_lm_options {
   bool need_backend;    // load the weights into a backend; otherwise only the files are read
   bool need_tokenizer;  // refuse when there is none; otherwise lm->tokenizer may be NULL
+  bool any_family;      // a model this program cannot run is no error: lm->arch_err says why, arch.family is NULL
   const char *backend;  // name, NULL: MLXCEL_BACKEND or the best one
   cel_load_options load;
 } cel_lm_options;
@@ -21,8 +22,10 @@ typedef struct cel_lm {
   cel_checkpoint *checkpoint;
   cel_arena arena;
   cel_arch arch;
+  cel_err arch_err;          // CEL_OK, or why there is no arch
   cel_tokenizer *tokenizer;  // NULL when the files have none
-  cel_template *chat, *chat_tools;  // NULL when the files have none
+  cel_template *chat, *chat_tools;  // NULL when the files have none, or one that cannot be read
+  cel_err chat_err;          // why it cannot: rendering then fails with it, raw prompts are not held up
   cel_json *special_tokens;  // name -> text, for templates
   int32_t *end_ids;          // from config, generation config, tokenizer: sorted, no duplicates
   int n_end_ids;
