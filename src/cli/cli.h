@@ -18,7 +18,7 @@ enum {
   G_CONTEXT = 1 << 12,
 };
 
-enum { CLI_LIST_MOST = 32 };
+enum { CLI_LIST_MOST = 32, CLI_THREADS_MOST = 256 };
 typedef struct cli_list {
   const char *items[CLI_LIST_MOST];
   int n;
@@ -26,6 +26,7 @@ typedef struct cli_list {
 
 typedef const char *cli_STR;
 typedef int64_t cli_INT;
+typedef int64_t cli_NAT;
 typedef uint64_t cli_U64;
 typedef double cli_NUM;
 typedef bool cli_FLAG;
@@ -45,7 +46,7 @@ typedef struct cli_command {
   const char *name, *alias;
   int (*run)(const cli_options *o);
   int groups;
-  const char *operands, *summary;
+  const char *operands, *summary, *more;
 } cli_command;
 
 extern const cli_command cli_commands[];
@@ -58,12 +59,16 @@ void cli_print_help(const cli_command *c, FILE *to);  // NULL: the program's
 // ---- common.c --------------------------------------------------------------------------------------
 
 int cli_fail(const cel_err *err);                                  // prints "error: ..."; EXIT_RUNTIME
-int cli_usage(const char *fmt, ...) CEL_PRINTF(1, 2);              // prints; EXIT_USAGE
+int cli_usage(const char *fmt, ...) CEL_PRINTF(1, 2);              // prints "error: ..."; EXIT_USAGE
 int cli_print(cel_buf *b, cel_err *err);                           // to stdout, whole; frees b
 // Opens the model of -m (or of the operand) with a progress bar on a terminal when it takes long.
 cel_status cli_open(const cli_options *o, bool need_backend, bool need_tokenizer, int max_sessions, int64_t context,
                     cel_lm **out, cel_err *err);
+// The files alone, of a model of any family: out->arch.family may be NULL.
+cel_status cli_open_files(const cli_options *o, cel_lm **out, cel_err *err);
 cel_status cli_model_path(const cli_options *o, cel_buf *out, cel_err *err);
+// EXIT_OK, or says that the model of -m (or of the operand, where the command has one) is missing or given twice.
+int cli_one_model(const cli_options *o);
 cel_status cli_parse_ids(const char *text, int32_t **ids, int64_t *n, cel_err *err);
 cel_status cli_read_json_file(const char *path, cel_json **out, cel_err *err);  // "-": standard input
 cel_status cli_read_stdin(char **text, int64_t *n, cel_err *err);
@@ -72,6 +77,16 @@ cel_status cli_sampling(const cli_options *o, cel_sampling *out, cel_logit_bias 
 void cli_add_ids(cel_buf *b, const int32_t *ids, int64_t n);
 void cli_add_key(cel_buf *b, const char *key);  // ,"key":  (no comma behind { or [)
 void cli_add_ms(cel_buf *b, const char *key, double ms);
+
+// ---- guess.c: "did you mean" -----------------------------------------------------------------------
+
+typedef struct cli_guess {
+  const char *typed, *best;  // best: NULL while nothing comes near
+  int best_n, distance;
+} cli_guess;
+void cli_guess_try(cli_guess *g, const char *candidate, size_t n);
+// For printf("...%s%.*s%s", CLI_GUESS_ARG(g)).
+#define CLI_GUESS_ARG(g) (g).best ? "; did you mean " : "", (g).best_n, (g).best ? (g).best : "", (g).best ? "?" : ""
 
 // ---- npy.c -----------------------------------------------------------------------------------------
 
@@ -92,7 +107,7 @@ void cli_npy_free(cli_npy *a);
 extern volatile int cli_interrupted;  // set by SIGINT while caught
 void cli_catch_interrupts(void);
 
-#define CEL_COMMAND(name, alias, function, groups, operands, summary) int function(const cli_options *o);
+#define CEL_COMMAND(name, alias, function, groups, operands, summary, more) int function(const cli_options *o);
 #include "cli/command.def"
 #undef CEL_COMMAND
 

@@ -9,8 +9,7 @@
 static bool print_piece(void *context, cel_str piece) {
   (void)context;
   fwrite(piece.p, 1, piece.n, stdout);
-  fflush(stdout);
-  return true;
+  return fflush(stdout) == 0 && !ferror(stdout);  // nobody reads any more: no need to go on
 }
 
 static void add_timings(cel_buf *b, const cel_lm *lm, const cel_reply *r) {
@@ -109,11 +108,14 @@ static int answer(const cli_options *o, const cel_lm *lm, const cli_prompt *p, c
       status = cli_print(&b, err);
     }
     fputc('\n', stdout);
-    fflush(stdout);
-    cli_print_speed(lm, &r);
+    if (fflush(stdout) == 0) cli_print_speed(lm, &r);
   }
   cel_generation_close(&g, lm);
   cel_reply_deinit(&r);
+  if (status == EXIT_OK && cli_interrupted) {
+    cel_fail(err, CEL_CANCELLED, "interrupted");
+    status = cli_fail(err);
+  }
   return status;
 }
 
@@ -135,13 +137,14 @@ static int with_model(const cli_options *o, const cel_lm *lm, cel_err *err) {
 int cmd_generate(const cli_options *o) {
   cel_err err = {0};
   cel_lm *lm;
-  int given = !!o->prompt + !!o->ids + !!o->messages;
+  int given = !!o->prompt + !!o->ids + !!o->messages, status = cli_one_model(o);
+  if (status) return status;
   if (given != 1) return cli_usage("give the prompt with one of -p TEXT, --ids 1,2,3 and --messages FILE");
-  if (!o->model && !o->n_operands) return cli_usage("give the model with -m");
-  if (o->max_tokens < -1) return cli_usage("-n takes a number of tokens, or -1");
+  if (o->logprobs >= 0 && !o->json) return cli_usage("--logprobs are part of the JSON: use mlxcel generate with --json");
+  if ((status = cli_prompt_check(o)) != EXIT_OK) return status;
   cli_catch_interrupts();
   if (cli_open(o, true, !o->ids, 1, o->context, &lm, &err) != CEL_OK) return cli_fail(&err);
-  int status = with_model(o, lm, &err);
+  status = with_model(o, lm, &err);
   cel_lm_close(lm);
   return status;
 }

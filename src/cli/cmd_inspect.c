@@ -50,24 +50,47 @@ static int64_t kv_bytes(const cel_arch *a, int64_t context) {
   return 2 * (int64_t)sizeof(float) * a->n_layers * a->n_kv * a->head_dim * context;
 }
 
-static void text_report(const cel_lm *lm, const tally *t, int n, int64_t parameters, int64_t context, cel_buf *b) {
+static void text_tensors(const cel_lm *lm, cel_buf *b) {
+  for (int64_t i = 0; i < lm->checkpoint->n_tensors; i++) {
+    const cel_tensor *t = &lm->checkpoint->tensors[i];
+    cel_buf_printf(b, "  %s %s [", t->name, cel_dtype_of(t->dtype)->name);
+    for (int d = 0; d < t->rank; d++) cel_buf_printf(b, "%s%lld", d ? ", " : "", (long long)t->dims[d]);
+    cel_buf_addz(b, "]\n");
+  }
+}
+
+static const char *container(const cel_lm *lm) { return lm->checkpoint->format == CEL_FORMAT_GGUF ? "GGUF" : "safetensors"; }
+
+static const char *template_word(const cel_lm *lm) { return lm->chat_err.status ? lm->chat_err.text : lm->chat ? "yes" : "no"; }
+
+static void text_shape(const cel_lm *lm, cel_buf *b) {
   const cel_arch *a = &lm->arch;
-  cel_buf_printf(b, "%s\n", lm->checkpoint->path);
-  cel_buf_printf(b, "family        %s (model_type %s), %s\n", a->family->name, a->model_type,
-                 lm->checkpoint->format == CEL_FORMAT_GGUF ? "GGUF" : "safetensors");
+  if (!a->family) {
+    cel_buf_printf(b, "family        not one this program runs, %s\n              %s\n", container(lm), lm->arch_err.text);
+    return;
+  }
+  cel_buf_printf(b, "family        %s (model_type %s), %s\n", a->family->name, a->model_type, container(lm));
   cel_buf_printf(b, "shape         %d layers, width %lld, mlp %lld, %d query and %d key-value heads of %d\n", a->n_layers,
                  (long long)a->hidden, (long long)a->inter, a->n_q, a->n_kv, a->head_dim);
   cel_buf_printf(b, "vocabulary    %lld, context %lld%s\n", (long long)a->vocab, (long long)a->max_position,
                  a->window ? ", sliding window" : "");
+}
+
+static void text_report(const cel_lm *lm, const tally *t, int n, int64_t parameters, int64_t context, cel_buf *b) {
+  const cel_arch *a = &lm->arch;
+  cel_buf_printf(b, "%s\n", lm->checkpoint->path);
+  text_shape(lm, b);
   cel_buf_printf(b, "parameters    %.1f million in %lld tensors, %.1f MiB on disk (%.2f bits each)\n", (double)parameters / 1e6,
                  (long long)lm->checkpoint->n_tensors, (double)lm->checkpoint->file_bytes / 1048576.0,
                  parameters ? 8.0 * (double)lm->checkpoint->file_bytes / (double)parameters : 0.0);
   for (int i = 0; i < n; i++) {
     cel_buf_printf(b, "  %-11s %lld tensors, %.1f MiB\n", t[i].format, (long long)t[i].tensors, (double)t[i].bytes / 1048576.0);
   }
-  cel_buf_printf(b, "memory        %.1f MiB of weights + %.1f MiB of KV cache at %lld tokens\n",
-                 (double)lm->checkpoint->file_bytes / 1048576.0, (double)kv_bytes(a, context) / 1048576.0, (long long)context);
-  cel_buf_printf(b, "tokenizer     %s; chat template: %s\n", lm->tokenizer ? "yes" : "no", lm->chat ? "yes" : "no");
+  if (a->family) {
+    cel_buf_printf(b, "memory        %.1f MiB of weights + %.1f MiB of KV cache at %lld tokens\n",
+                   (double)lm->checkpoint->file_bytes / 1048576.0, (double)kv_bytes(a, context) / 1048576.0, (long long)context);
+  }
+  cel_buf_printf(b, "tokenizer     %s; chat template: %s\n", lm->tokenizer ? "yes" : "no", template_word(lm));
   cel_buf_addz(b, "end tokens    ");
   cli_add_ids(b, lm->end_ids, lm->n_end_ids);
   cel_buf_printf(b, ", begin token %d\n", lm->tokenizer ? cel_tokenizer_bos(lm->tokenizer) : a->bos);
@@ -101,11 +124,8 @@ static void tensor_list(const cel_lm *lm, cel_buf *b) {
   cel_buf_addc(b, ']');
 }
 
-static void json_report(const cel_lm *lm, const tally *t, int n, int64_t parameters, int64_t context, cel_buf *b) {
+static void json_shape(const cel_lm *lm, int64_t context, cel_buf *b) {
   const cel_arch *a = &lm->arch;
-  cel_buf_addc(b, '{');
-  add_string(b, "path", lm->checkpoint->path);
-  add_string(b, "container", lm->checkpoint->format == CEL_FORMAT_GGUF ? "gguf" : "safetensors");
   add_string(b, "family", a->family->name);
   add_string(b, "model_type", a->model_type);
   add_int(b, "layers", a->n_layers);
@@ -116,11 +136,24 @@ static void json_report(const cel_lm *lm, const tally *t, int n, int64_t paramet
   add_int(b, "head_dim", a->head_dim);
   add_int(b, "vocab", a->vocab);
   add_int(b, "context", a->max_position);
-  add_int(b, "parameters", parameters);
-  add_int(b, "weights_bytes", lm->checkpoint->file_bytes);
   add_int(b, "kv_context", context);
   add_int(b, "kv_bytes_total", kv_bytes(a, context));
   add_int(b, "total_bytes", lm->checkpoint->file_bytes + kv_bytes(a, context));
+}
+
+static void json_report(const cel_lm *lm, const tally *t, int n, int64_t parameters, int64_t context, cel_buf *b) {
+  cel_buf_addc(b, '{');
+  add_string(b, "path", lm->checkpoint->path);
+  add_string(b, "container", lm->checkpoint->format == CEL_FORMAT_GGUF ? "gguf" : "safetensors");
+  add_int(b, "parameters", parameters);
+  add_int(b, "weights_bytes", lm->checkpoint->file_bytes);
+  if (lm->arch.family) {
+    json_shape(lm, context, b);
+  } else {
+    cli_add_key(b, "family");
+    cel_buf_addz(b, "null");
+    add_string(b, "refusal", lm->arch_err.text);
+  }
   cli_add_key(b, "formats");
   cel_buf_addc(b, '{');
   for (int i = 0; i < n; i++) {
@@ -135,7 +168,7 @@ static void json_report(const cel_lm *lm, const tally *t, int n, int64_t paramet
   else cel_buf_addz(b, "null");
   cli_add_key(b, "end_ids");
   cli_add_ids(b, lm->end_ids, lm->n_end_ids);
-  add_int(b, "bos", lm->tokenizer ? cel_tokenizer_bos(lm->tokenizer) : a->bos);
+  add_int(b, "bos", lm->tokenizer ? cel_tokenizer_bos(lm->tokenizer) : lm->arch.bos);
   tensor_list(lm, b);
   cel_buf_addz(b, "}\n");
 }
@@ -143,14 +176,15 @@ static void json_report(const cel_lm *lm, const tally *t, int n, int64_t paramet
 int cmd_inspect(const cli_options *o) {
   cel_err err = {0};
   cel_lm *lm;
-  if (!o->model && !o->n_operands) return cli_usage("give the model: mlxcel inspect MODEL");
-  if (o->context < 0) return cli_usage("-c takes a number of tokens");
-  if (cli_open(o, false, false, 1, 0, &lm, &err) != CEL_OK) return cli_fail(&err);
+  int status = cli_one_model(o);
+  if (status) return status;
+  if (cli_open_files(o, &lm, &err) != CEL_OK) return cli_fail(&err);
   tally t[CEL_DTYPE_COUNT];
   int64_t parameters, context = o->context ? o->context : CEL_MIN(lm->arch.max_position, 8192);
   int n = tally_formats(lm, t, CEL_COUNT(t), &parameters);
   cel_buf b = {0};
   (o->json ? json_report : text_report)(lm, t, n, parameters, context, &b);
+  if (!o->json && (o->verbose || !lm->arch.family)) text_tensors(lm, &b);
   cel_lm_close(lm);
   return cli_print(&b, &err);
 }

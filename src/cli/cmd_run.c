@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "cli/cli.h"
 #include "cli/prompt.h"
 
@@ -21,6 +22,7 @@ typedef struct repl {
   History *history;
   cel_buf line;
   bool more;       // inside """
+  bool dropped;    // the message of several lines that was begun: Ctrl-C
 } repl;
 
 static const char help[] =
@@ -32,8 +34,7 @@ static const char help[] =
 static bool print_piece(void *context, cel_str piece) {
   (void)context;
   fwrite(piece.p, 1, piece.n, stdout);
-  fflush(stdout);
-  return true;
+  return fflush(stdout) == 0 && !ferror(stdout);
 }
 
 static char *prompt_text(EditLine *e) {
@@ -48,8 +49,7 @@ static cel_status reset(repl *r, cel_err *err) {
   r->messages = json_array();
   if (!r->messages) return cel_fail_oom(err, "the conversation");
   if (!r->o->system) return CEL_OK;
-  json_t *m = json_pack("{s:s,s:s}", "role", "system", "content", r->o->system);
-  return m && json_array_append_new(r->messages, m) == 0 ? CEL_OK : cel_fail(err, CEL_INVALID, "--system is not valid UTF-8");
+  return cli_add_message(r->messages, "system", cel_str_of(r->o->system), "--system", err);
 }
 
 // One line without its newline in r->line. False at the end of input.
@@ -62,6 +62,7 @@ static bool read_line(repl *r) {
       cli_interrupted = 0;
       fputc('\n', stdout);
       el_reset(r->edit);
+      if ((r->dropped = r->more)) return true;
       text = el_gets(r->edit, &n);
     }
     cli_interrupted = 0;
@@ -79,27 +80,28 @@ static bool read_line(repl *r) {
 
 // A whole message: one line, or what stands between """ and """.
 static bool read_message(repl *r, cel_buf *out) {
-  cel_buf_clear(out);
-  r->more = false;
-  if (!read_line(r)) return false;
-  if (!cel_str_starts(cel_buf_str(&r->line), CEL_STR("\"\"\""))) {
-    cel_buf_adds(out, cel_buf_str(&r->line));
-    return true;
-  }
-  cel_buf_add(out, r->line.p + 3, r->line.n - 3);
-  r->more = true;
-  while (!cel_str_ends(cel_buf_str(out), CEL_STR("\"\"\"")) && read_line(r)) {
-    if (out->n) cel_buf_addc(out, '\n');
-    cel_buf_adds(out, cel_buf_str(&r->line));
-  }
-  r->more = false;
+  do {
+    cel_buf_clear(out);
+    r->more = r->dropped = false;
+    if (!read_line(r)) return false;
+    if (!cel_str_starts(cel_buf_str(&r->line), CEL_STR("\"\"\""))) {
+      cel_buf_adds(out, cel_buf_str(&r->line));
+      return true;
+    }
+    cel_buf_add(out, r->line.p + 3, r->line.n - 3);
+    r->more = true;
+    while (!cel_str_ends(cel_buf_str(out), CEL_STR("\"\"\"")) && read_line(r) && !r->dropped) {
+      if (out->n) cel_buf_addc(out, '\n');
+      cel_buf_adds(out, cel_buf_str(&r->line));
+    }
+    r->more = false;
+  } while (r->dropped);
   if (cel_str_ends(cel_buf_str(out), CEL_STR("\"\"\""))) out->p[out->n -= 3] = 0;
   return true;
 }
 
 static cel_status say(repl *r, cel_str text, cel_err *err) {
-  json_t *m = json_pack("{s:s,s:s%}", "role", "user", "content", text.p, text.n);
-  if (!m || json_array_append_new(r->messages, m) != 0) return cel_fail(err, CEL_INVALID, "the message is not valid UTF-8");
+  CEL_TRY(cli_add_message(r->messages, "user", text, "the message", err));
   cli_prompt p = {0};
   cel_reply reply = {0};
   cel_status s = cli_prompt_chat(r->o, r->lm, r->messages, &p, err);
@@ -115,11 +117,10 @@ static cel_status say(repl *r, cel_str text, cel_err *err) {
   fputs(cli_interrupted ? " [stopped]\n" : "\n", stdout);
   fflush(stdout);
   if (r->o->verbose) cli_print_speed(r->lm, &reply);
-  m = json_pack("{s:s,s:s%}", "role", "assistant", "content", reply.text.p ? reply.text.p : "", reply.text.n);
-  if (m) json_array_append_new(r->messages, m);
+  s = cli_add_message(r->messages, "assistant", cel_buf_str(&reply.text), "the answer", err);
   cel_reply_deinit(&reply);
   cli_interrupted = 0;
-  return CEL_OK;
+  return s;
 }
 
 // True when the line was a command (and *leave, when it ends the chat).
@@ -182,7 +183,13 @@ static void close_editor(repl *r) {
   cel_buf file = {0};
   HistEvent event;
   history_file(&file);
-  if (r->history && file.p) {
+  char *slash = file.p ? strrchr(file.p, '/') : NULL;
+  if (slash) {  // a folder that cannot be made: no history, and nothing that would need one
+    *slash = 0;
+    if (cel_make_dirs(file.p, NULL) != CEL_OK) slash = NULL;
+    else *slash = '/';
+  }
+  if (r->history && slash) {
     mode_t old = umask(077);  // what was typed is nobody else's business
     history(r->history, &event, H_SAVE, file.p);
     umask(old);
@@ -207,6 +214,7 @@ static int with_model(const cli_options *o, const cel_lm *lm, cel_err *err) {
   if (reset(&r, err) != CEL_OK) {
     status = cli_fail(err);
   } else {
+    cli_warn_no_template(lm);
     open_editor(&r);
     if (r.edit) puts("/? for help, /bye to leave");
     status = chat(&r);
@@ -221,12 +229,16 @@ static int with_model(const cli_options *o, const cel_lm *lm, cel_err *err) {
 
 int cmd_run(const cli_options *o) {
   if (o->prompt || o->ids || o->messages) return cmd_generate(o);
-  if (!o->model && !o->n_operands) return cli_usage("give the model: mlxcel run MODEL");
+  int status = cli_one_model(o);
+  if (status) return status;
+  if (o->no_chat_template) return cli_usage("--no-chat-template is for one prompt: give it with -p");
+  if (o->logprobs >= 0) return cli_usage("--logprobs are part of the JSON: use mlxcel generate with --json");
+  if ((status = cli_prompt_check(o)) != EXIT_OK) return status;
   cel_err err = {0};
   cel_lm *lm;
   cli_catch_interrupts();
   if (cli_open(o, true, true, 1, o->context, &lm, &err) != CEL_OK) return cli_fail(&err);
-  int status = with_model(o, lm, &err);
+  status = with_model(o, lm, &err);
   cel_lm_close(lm);
   return status;
 }

@@ -24,7 +24,7 @@ static cel_status render_file(const cli_options *o, const cel_json *messages, co
 static cel_status render_model(const cli_options *o, const cel_json *messages, const cel_json *tools, const cel_json *kwargs,
                                cel_buf *out, cel_err *err) {
   cel_lm *lm;
-  CEL_TRY(cli_open(o, false, false, 1, 0, &lm, err));
+  CEL_TRY(cli_open_files(o, &lm, err));
   cel_status s = cel_lm_render(lm, messages, tools, kwargs, !o->no_generation_prompt, out, err);
   cel_lm_close(lm);
   return s;

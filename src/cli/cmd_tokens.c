@@ -23,7 +23,6 @@ static int print_ids(const int32_t *ids, int64_t n, cel_err *err) {
 
 int cmd_tokenize(const cli_options *o) {
   if (!o->model) return cli_usage("give the tokenizer with -m: a folder, a tokenizer.json or a GGUF file");
-  if (o->n_operands > 1) return cli_usage("mlxcel tokenize takes one text; quote it");
   cel_err err = {0};
   cel_tokenizer *t;
   if (open_tokenizer(o, &t, &err) != CEL_OK) return cli_fail(&err);
@@ -48,9 +47,18 @@ int cmd_tokenize(const cli_options *o) {
   return status;
 }
 
+static cel_status check_ids(const cel_tokenizer *t, const int32_t *ids, int64_t n, cel_err *err) {
+  for (int64_t i = 0; i < n; i++) {
+    if (ids[i] < cel_tokenizer_size(t)) continue;
+    return cel_fail(err, CEL_INVALID, "token %lld is %d, the tokenizer has ids 0 to %lld", (long long)i, ids[i],
+                    (long long)cel_tokenizer_size(t) - 1);
+  }
+  return CEL_OK;
+}
+
 int cmd_detokenize(const cli_options *o) {
   if (!o->model) return cli_usage("give the tokenizer with -m: a folder, a tokenizer.json or a GGUF file");
-  if (o->n_operands < 1) return cli_usage("mlxcel detokenize -m MODEL 1,2,3");
+  if (o->n_operands < 1) return cli_usage("give the ids: mlxcel detokenize -m MODEL 1,2,3");
   cel_err err = {0};
   cel_tokenizer *t = NULL;
   int32_t *ids = NULL;
@@ -59,6 +67,7 @@ int cmd_detokenize(const cli_options *o) {
   for (int i = 0; i < o->n_operands; i++) cel_buf_printf(&list, "%s ", o->operands[i]);
   cel_status s = list.failed ? cel_fail_oom(&err, "the ids") : cli_parse_ids(list.p, &ids, &n, &err);
   if (s == CEL_OK) s = open_tokenizer(o, &t, &err);
+  if (s == CEL_OK) s = check_ids(t, ids, n, &err);
   if (s == CEL_OK) s = cel_decode(t, ids, n, o->no_special, &text, &err);
   cel_buf_addc(&text, '\n');
   int status = EXIT_OK;

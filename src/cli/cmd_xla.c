@@ -99,7 +99,7 @@ int cmd_xla(const cli_options *o) {
   if (!strcmp(what, "emit")) return emit_or_explain(o, false);
   if (!strcmp(what, "explain")) return emit_or_explain(o, true);
   if (!strcmp(what, "run")) return run(o);
-  return cli_usage("mlxcel xla emit | run | explain (see mlxcel xla --help)");
+  return cli_usage("say which tool: mlxcel xla emit, run or explain (mlxcel xla --help shows how)");
 }
 
 #else

@@ -21,7 +21,7 @@ int cli_fail(const cel_err *err) {
 int cli_usage(const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
-  fputs("usage: ", stderr);
+  fputs("error: ", stderr);
   vfprintf(stderr, fmt, args);
   va_end(args);
   fputc('\n', stderr);
@@ -65,6 +65,21 @@ cel_status cli_model_path(const cli_options *o, cel_buf *out, cel_err *err) {
   return cel_store_resolve(name, o->models_dir, out, err);
 }
 
+int cli_one_model(const cli_options *o) {
+  if (!o->model && !o->n_operands) return cli_usage("give the model (a path, OWNER/NAME, or NAME in the store), or -m MODEL");
+  if (o->model && o->n_operands) return cli_usage("the model is given twice: -m %.200s and %.200s", o->model, o->operands[0]);
+  return EXIT_OK;
+}
+
+cel_status cli_open_files(const cli_options *o, cel_lm **out, cel_err *err) {
+  cel_buf path = {0};
+  cel_lm_options q = {.any_family = true};
+  cel_status s = cli_model_path(o, &path, err);
+  if (s == CEL_OK) s = cel_lm_open(path.p, &q, out, err);
+  cel_buf_deinit(&path);
+  return s;
+}
+
 cel_status cli_open(const cli_options *o, bool need_backend, bool need_tokenizer, int max_sessions, int64_t context,
                     cel_lm **out, cel_err *err) {
   cel_buf path = {0};
@@ -72,8 +87,8 @@ cel_status cli_open(const cli_options *o, bool need_backend, bool need_tokenizer
   bar b = {.start_ms = cel_now_ms()};
   if (s == CEL_OK) {
     cel_lm_options q = {.need_backend = need_backend, .need_tokenizer = need_tokenizer, .backend = o->backend};
-    q.load = (cel_load_options){.n_threads = (int)CEL_MIN(CEL_MAX(o->threads, 0), 256), .context = context,
-                                .max_sessions = max_sessions, .prefill_chunk = (int)CEL_MIN(CEL_MAX(o->prefill_chunk, 0), 65536),
+    q.load = (cel_load_options){.n_threads = (int)CEL_MIN(o->threads, CLI_THREADS_MOST), .context = context,
+                                .max_sessions = max_sessions, .prefill_chunk = (int)CEL_MIN(o->prefill_chunk, 65536),
                                 .progress = progress, .progress_context = &b};
     s = cel_lm_open(path.p, &q, out, err);
   }
@@ -98,7 +113,8 @@ cel_status cli_parse_ids(const char *text, int32_t **ids, int64_t *n, cel_err *e
     if (end == p || errno || v < 0 || v > INT32_MAX || (*end && !strchr(" \t\r\n,]", *end))) {
       free(*ids);
       *ids = NULL;
-      return cel_fail(err, CEL_INVALID, "token ids are whole numbers separated by commas; \"%.20s\" is not one", p);
+      return cel_fail(err, CEL_INVALID, "token ids are whole numbers separated by commas; \"%.*s\" is not one",
+                      (int)CEL_MIN(strcspn(p, " \t\r\n,]"), 20), p);
     }
     (*ids)[(*n)++] = (int32_t)v;
     p = end;
@@ -168,11 +184,13 @@ static cel_status parse_bias(const char *text, cel_sampling *s, cel_logit_bias *
   return status;
 }
 
+static int32_t clamp(int64_t v) { return (int32_t)CEL_MIN(CEL_MAX(v, INT32_MIN), INT32_MAX); }
+
 cel_status cli_sampling(const cli_options *o, cel_sampling *s, cel_logit_bias **bias, cel_err *err) {
   *bias = NULL;
   cel_sampling_init(s);
   s->temperature = (float)o->temp;
-  s->top_k = (int32_t)CEL_MIN(CEL_MAX(o->top_k, INT32_MIN), INT32_MAX);
+  s->top_k = clamp(o->top_k);
   s->top_p = (float)o->top_p;
   s->min_p = (float)o->min_p;
   s->typical_p = (float)o->typical_p;
@@ -182,13 +200,16 @@ cel_status cli_sampling(const cli_options *o, cel_sampling *s, cel_logit_bias **
   s->repetition_penalty = (float)o->repetition_penalty;
   s->frequency_penalty = (float)o->frequency_penalty;
   s->presence_penalty = (float)o->presence_penalty;
-  s->penalty_last_n = (int32_t)CEL_MIN(o->penalty_last_n, INT32_MAX);
+  s->penalty_last_n = clamp(o->penalty_last_n);
   s->dry_multiplier = (float)o->dry_multiplier;
   s->dry_base = (float)o->dry_base;
-  s->dry_allowed_length = (int32_t)CEL_MIN(o->dry_allowed_length, INT32_MAX);
-  s->dry_last_n = (int32_t)CEL_MIN(o->dry_last_n, INT32_MAX);
+  s->dry_allowed_length = clamp(o->dry_allowed_length);
+  s->dry_last_n = clamp(o->dry_last_n);
   s->seed = o->seed_given ? o->seed : random_seed();
-  s->n_logprobs = (int32_t)CEL_MIN(CEL_MAX(o->logprobs, -1), INT32_MAX);
+  s->n_logprobs = (int32_t)o->logprobs;
+  if (o->logprobs < -1 || o->logprobs > CEL_EVENT_MAX_LOGPROBS) {
+    return cel_fail(err, CEL_INVALID, "--logprobs takes 0 to %d, not %lld", CEL_EVENT_MAX_LOGPROBS, (long long)o->logprobs);
+  }
   if (o->logit_bias) CEL_TRY(parse_bias(o->logit_bias, s, bias, err));
   return cel_sampling_check(s, err);
 }

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -17,28 +18,45 @@ static const cli_command *find(const char *name) {
   return NULL;
 }
 
+static int unknown(const char *name) {
+  cli_guess g = {.typed = name};
+  for (int i = 0; i < cli_n_commands; i++) cli_guess_try(&g, cli_commands[i].name, strlen(cli_commands[i].name));
+  return cli_usage("there is no command \"%.200s\"%s%.*s%s (mlxcel --help lists them)", name, CLI_GUESS_ARG(g));
+}
+
+static int help(const char *about) {
+  const cli_command *c = about ? find(about) : NULL;
+  if (about && !c) return unknown(about);
+  cli_print_help(c, stdout);
+  return EXIT_OK;
+}
+
+// What was printed must also have arrived.
+static int finish(int status) {
+  errno = 0;
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  if (status == EXIT_OK) fprintf(stderr, "error: standard output: %s\n", errno ? strerror(errno) : "not all of it could be written");
+  return status == EXIT_OK ? EXIT_RUNTIME : status;
+}
+
 int main(int argc, char **argv) {
   if (argc < 2) {
     cli_print_help(NULL, stderr);
     return EXIT_USAGE;
   }
   if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "help")) {
-    const cli_command *about = argc > 2 ? find(argv[2]) : NULL;
-    cli_print_help(about, stdout);
-    return EXIT_OK;
+    return finish(help(argc > 2 ? argv[2] : NULL));
   }
   const char *name = !strcmp(argv[1], "-V") || !strcmp(argv[1], "--version") ? "version" : argv[1];
   const cli_command *c = find(name);
-  if (!c) return cli_usage("there is no command \"%s\"; mlxcel --help lists them", name);
+  if (!c) return unknown(name);
   cli_options o;
   int status = cli_parse(c, argc, argv, 2, &o);
   if (status) return status;
   if (o.help) {
     cli_print_help(c, stdout);
-    return EXIT_OK;
+    return finish(EXIT_OK);
   }
   cel_log_set(print_log, NULL, o.verbose ? CEL_LOG_DEBUG : CEL_LOG_WARN);
-  status = c->run(&o);
-  if (fflush(stdout) != 0 && status == EXIT_OK) status = EXIT_RUNTIME;
-  return status;
+  return finish(c->run(&o));
 }

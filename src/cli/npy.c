@@ -43,23 +43,22 @@ static cel_status parse_header(const char *path, const char *header, cli_npy *ou
     return cel_fail(err, CEL_MALFORMED, "%s: the header is not that of a NumPy array", path);
   }
   size_t n = strcspn(descr + 1, "'");
-  if (n >= sizeof out->dtype || order[strspn(order, " ")] != 'F') {
+  if (n != 3 || (descr[1] != '<' && descr[1] != '|') || order[strspn(order, " ")] != 'F') {
     return cel_fail(err, CEL_UNSUPPORTED, "%s: only plain little-endian arrays in C order are read", path);
   }
   memcpy(out->dtype, descr + 1, n);
   int64_t elements = 1;
-  for (const char *p = shape + 1; *p && *p != ')';) {
+  for (const char *p = shape + 1; *p != ')';) {
     char *end;
     long long d = strtoll(p, &end, 10);
-    if (end == p) break;
-    if (out->rank == CEL_COUNT(out->dims) || d < 0 || !cel_mul_i64(elements, d, &elements)) {
+    if (end == p || out->rank == CEL_COUNT(out->dims) || d < 0 || !cel_mul_i64(elements, d, &elements)) {
       return cel_fail(err, CEL_MALFORMED, "%s: the shape is not one that can be read", path);
     }
     out->dims[out->rank++] = d;
     p = end + strspn(end, ", ");
   }
-  int64_t size = out->dtype[n - 1] >= '1' ? out->dtype[n - 1] - '0' : 0, want;
-  if (n != 3 || !cel_mul_i64(elements, size, &want) || want > out->bytes) {
+  int64_t size = out->dtype[2] >= '1' && out->dtype[2] <= '8' ? out->dtype[2] - '0' : 0, want;
+  if (!size || !cel_mul_i64(elements, size, &want) || want > out->bytes) {
     return cel_fail(err, CEL_MALFORMED, "%s: %s with this shape needs more than the %lld bytes there are", path, out->dtype,
                     (long long)out->bytes);
   }

@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 
-typedef enum kind { STR, INT, U64, NUM, FLAG, LIST } kind;
+typedef enum kind { STR, INT, NAT, U64, NUM, FLAG, LIST } kind;
 typedef struct option {
   kind kind;
   size_t at;
@@ -25,7 +25,8 @@ static const option options[] = {
 };
 
 const cli_command cli_commands[] = {
-#define CEL_COMMAND(name, alias, function, groups, operands, summary) {name, alias, function, groups, operands, summary},
+#define CEL_COMMAND(name, alias, function, groups, operands, summary, more) \
+  {name, alias, function, groups, operands, summary, more},
 #include "cli/command.def"
 #undef CEL_COMMAND
 };
@@ -36,6 +37,7 @@ static void set_defaults(cli_options *o) {
   memset(o, 0, sizeof *o);
 #define STR(field, value) o->field = value
 #define INT(field, value) o->field = value
+#define NAT(field, value) o->field = value
 #define U64(field, value) o->field = value
 #define NUM(field, value) o->field = value
 #define FLAG(field, value) o->field = value
@@ -45,6 +47,7 @@ static void set_defaults(cli_options *o) {
 #undef CEL_OPTION
 #undef STR
 #undef INT
+#undef NAT
 #undef U64
 #undef NUM
 #undef FLAG
@@ -78,9 +81,10 @@ static const option *find_short(char letter, int groups) {
 static int set_number(const option *q, cli_options *o, const char *name, const char *value) {
   char *end;
   errno = 0;
-  if (q->kind == INT) {
+  if (q->kind == INT || q->kind == NAT) {
     long long n = strtoll(value, &end, 10);
     if (errno || *end || end == value) return cli_usage("%s takes a whole number, not \"%s\"", name, value);
+    if (q->kind == NAT && n < 0) return cli_usage("%s takes a whole number from 0, not %s", name, value);
     *(int64_t *)(void *)((char *)o + q->at) = n;
   } else if (q->kind == U64) {
     bool negative = *value == '-';
@@ -94,6 +98,21 @@ static int set_number(const option *q, cli_options *o, const char *name, const c
     *(double *)(void *)((char *)o + q->at) = x;
   }
   return EXIT_OK;
+}
+
+static int unknown(const cli_command *c, const char *arg, int n) {
+  char typed[64];
+  snprintf(typed, sizeof typed, "%.*s", n, arg);
+  cli_guess g = {.typed = typed};
+  for (int i = 0; i < CEL_COUNT(options); i++) {
+    if (!(options[i].groups & c->groups)) continue;
+    for (const char *p = options[i].names; *p; p += *p == ' ') {
+      size_t w = strcspn(p, " ");
+      cli_guess_try(&g, p, w);
+      p += w;
+    }
+  }
+  return cli_usage("mlxcel %s has no option %.*s%s%.*s%s (mlxcel %s --help lists them)", c->name, n, arg, CLI_GUESS_ARG(g), c->name);
 }
 
 static int set(const option *q, cli_options *o, const char *name, const char *value) {
@@ -114,7 +133,7 @@ static int take(const cli_command *c, int argc, char **argv, int *i, cli_options
   const char *arg = argv[*i], *equals = strncmp(arg, "--", 2) == 0 ? strchr(arg, '=') : NULL;
   size_t n = equals ? (size_t)(equals - arg) : strlen(arg);
   const option *q = arg[1] == '-' ? find_long(arg, n, c->groups) : n == 2 ? find_short(arg[1], c->groups) : NULL;
-  if (!q) return cli_usage("mlxcel %s has no option %.*s (see mlxcel %s --help)", c->name, (int)n, arg, c->name);
+  if (!q) return unknown(c, arg, (int)CEL_MIN(n, 200));
   if (q->kind == FLAG) {
     if (equals) return cli_usage("%.*s takes no value", (int)n, arg);
     *(bool *)((char *)o + q->at) = true;
@@ -124,6 +143,16 @@ static int take(const cli_command *c, int argc, char **argv, int *i, cli_options
   char name[64];
   snprintf(name, sizeof name, "%.*s", (int)n, arg);
   return set(q, o, name, equals ? equals + 1 : argv[++*i]);
+}
+
+// How many operands a command takes.
+static int operands_most(const cli_command *c) {
+  int n = 0;
+  for (const char *p = c->operands; *p; p += *p == ' ') {
+    p += strcspn(p, " ");
+    n++;
+  }
+  return cel_str_ends(cel_str_of(c->operands), CEL_STR("...")) ? CLI_LIST_MOST : n;
 }
 
 int cli_parse(const cli_command *c, int argc, char **argv, int from, cli_options *o) {
@@ -138,12 +167,14 @@ int cli_parse(const cli_command *c, int argc, char **argv, int from, cli_options
     } else if (!only_operands && arg[0] == '-' && arg[1]) {
       int status = take(c, argc, argv, &i, o);
       if (status) return status;
-    } else if (!*c->operands || o->n_operands == CLI_LIST_MOST) {
-      return cli_usage("mlxcel %s takes no \"%s\"", c->name, arg);
+    } else if (o->n_operands == operands_most(c)) {
+      return cli_usage("mlxcel %s takes %s%s, not \"%.200s\" as well (quote a text of several words)", c->name,
+                       *c->operands ? c->operands : "options only", *c->operands ? " only" : "", arg);
     } else {
       o->operands[o->n_operands++] = arg;
     }
   }
+  if (o->threads > CLI_THREADS_MOST) return cli_usage("--threads takes at most %d", CLI_THREADS_MOST);
   return EXIT_OK;
 }
 
@@ -166,7 +197,8 @@ void cli_print_help(const cli_command *c, FILE *to) {
     print_program_help(to);
     return;
   }
-  fprintf(to, "mlxcel %s: %s\n\nusage: mlxcel %s [options] %s\n\n", c->name, c->summary, c->name, c->operands);
+  fprintf(to, "mlxcel %s: %s\n\nusage: mlxcel %s [options]%s%s\n\n", c->name, c->summary, c->name, *c->operands ? " " : "", c->operands);
+  if (*c->more) fprintf(to, "%s\n", c->more);
   for (int i = 0; i < CEL_COUNT(options); i++) {
     if (options[i].groups & c->groups) print_option(&options[i], to);
   }
