@@ -1,0 +1,190 @@
+// Kernels against the meaning of what they stand for: every golden module is run by the native engine, at every
+// instruction set this processor has, and by the reference evaluator, which knows the decompositions only.
+// Logits and both caches must agree.
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/xla/engine/engine.h"
+#include "backend/xla/engine/native/ref/ref.h"
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/half.h"
+
+static uint32_t next_random(uint32_t *s) {
+  *s = *s * 1664525u + 1013904223u;
+  return *s >> 8;
+}
+
+// A value in [-1, 1) with few bits, so that 16-bit floats hold it.
+static float small_number(uint32_t *s) { return (float)((int)(next_random(s) % 64) - 32) / 32.0f; }
+
+// Random, but sane: packed bytes may be anything as long as the halves among them are finite, so blocks are made
+// of bytes below 0x3C (halves below 1).
+static void fill(const cel_param *p, void *data, uint32_t *seed) {
+  const cel_hlo_type *t = p->type;
+  int64_t n = cel_hlo_elements(t);
+  bool norm = strstr(p->name, "norm") != NULL;
+  for (int64_t i = 0; i < n; i++) {
+    float v = norm ? 1 + small_number(seed) / 4 : small_number(seed) * 0.5f;
+    if (strstr(p->name, ".scales")) v = 0.01f + fabsf(small_number(seed)) * 0.02f;
+    if (strncmp(p->name, "rope_freqs", 10) == 0) v = 1.0f / (float)(1 + i % 16);
+    switch (t->etype) {
+      case CEL_ET_F32: ((float *)data)[i] = v; break;
+      case CEL_ET_F16: ((uint16_t *)data)[i] = cel_f32_to_f16(v); break;
+      case CEL_ET_BF16: ((uint16_t *)data)[i] = cel_f32_to_bf16(v); break;
+      case CEL_ET_UI32: ((uint32_t *)data)[i] = next_random(seed) << 12 ^ next_random(seed); break;
+      case CEL_ET_UI8: ((uint8_t *)data)[i] = (uint8_t)(next_random(seed) % 0x28); break;
+      default: break;
+    }
+  }
+}
+
+static void fill_input(const cel_param *p, void *data) {
+  static const int32_t decode_positions[] = {5, 2}, tokens[] = {7, 3, 201, 44, 9, 100};
+  int32_t *v = data;
+  for (int64_t i = 0; i < cel_hlo_elements(p->type); i++) {
+    if (!strcmp(p->name, "tokens")) v[i] = tokens[i % 6];
+    if (!strcmp(p->name, "positions")) v[i] = cel_hlo_elements(p->type) == 2 ? decode_positions[i] : (int32_t)i + 3;
+    if (!strcmp(p->name, "slots")) v[i] = 1 - (int32_t)i;
+    if (!strcmp(p->name, "slot")) v[i] = 1;
+    if (!strcmp(p->name, "last")) v[i] = 4;
+  }
+}
+
+typedef struct run {
+  cel_program *program;
+  cel_ref_tensor *args;    // as filled
+  cel_ref_tensor results[3];
+} run;
+
+static void prepare(run *r, const char *path) {
+  cel_err err = {0};
+  char *text;
+  int64_t n;
+  cel_hlo_module *m;
+  if (cel_read_file(path, 1 << 24, &text, &n, &err) != CEL_OK) fail_msg("%s", err.text);
+  if (cel_hlo_parse((cel_str){text, (size_t)n}, path, &m, &err) != CEL_OK) fail_msg("%s", err.text);
+  free(text);
+  if (cel_program_new(m, NULL, &r->program, &err) != CEL_OK) fail_msg("%s", err.text);
+  r->args = calloc((size_t)r->program->n_params, sizeof *r->args);
+  uint32_t seed = 17;
+  for (int i = 0; i < r->program->n_params; i++) {
+    const cel_param *p = &r->program->params[i];
+    r->args[i] = (cel_ref_tensor){p->type, calloc(1, (size_t)cel_hlo_bytes(p->type) + 64)};
+    if (p->kind == CEL_PARAM_INPUT && strncmp(p->name, "rope_freqs", 10) != 0) fill_input(p, r->args[i].data);
+    else fill(p, r->args[i].data, &seed);
+  }
+  if (cel_ref_eval_func(r->program->module, r->program->entry, r->args, r->program->n_params, r->results, NULL, &err) != CEL_OK) {
+    fail_msg("%s: %s", path, err.text);
+  }
+}
+
+static void compare(const char *what, const float *got, const float *want, int64_t n, double bound) {
+  double top = 1e-3;
+  for (int64_t i = 0; i < n; i++) top = fmax(top, fabs((double)want[i]));
+  for (int64_t i = 0; i < n; i++) {
+    double d = fabs((double)got[i] - want[i]);
+    if (!(d <= bound * top)) fail_msg("%s: element %lld is %g, its meaning %g (largest %g)", what, (long long)i, (double)got[i], (double)want[i], top);
+  }
+}
+
+static void run_native(const run *r, const char *path, const char *precision, double bound) {
+  cel_err err = {0};
+  const cel_engine_driver *d;
+  const char *rest;
+  cel_engine *e;
+  cel_executable *x;
+  cel_engine_options o = {.device = "", .precision = precision, .n_threads = 2};
+  assert_int_equal(cel_engine_find("native", &d, &rest, &err), CEL_OK);
+  if (d->open(&o, &e, &err) != CEL_OK) fail_msg("%s", err.text);
+  int n = r->program->n_params;
+  cel_buffer **weights = calloc((size_t)n, sizeof *weights), **states = calloc((size_t)n, sizeof *states);
+  const void **inputs = calloc((size_t)n, sizeof *inputs), *results[3];
+  void *caches[2] = {0};
+  for (int i = 0, k = 0; i < n; i++) {
+    const cel_param *p = &r->program->params[i];
+    if (p->kind == CEL_PARAM_INPUT) {
+      inputs[i] = r->args[i].data;
+    } else if (p->kind == CEL_PARAM_WEIGHT) {
+      assert_int_equal(d->upload(e, p->type, r->args[i].data, true, &weights[i], &err), CEL_OK);
+    } else {  // a copy, so that the next engine finds the same beginning
+      caches[k] = malloc((size_t)cel_hlo_bytes(p->type));
+      memcpy(caches[k], r->args[i].data, (size_t)cel_hlo_bytes(p->type));
+      assert_int_equal(d->upload(e, p->type, caches[k++], true, &states[i], &err), CEL_OK);
+    }
+  }
+  if (d->compile(e, r->program, weights, &x, &err) != CEL_OK) fail_msg("%s: %s", path, err.text);
+  if (d->execute(x, states, inputs, results, &err) != CEL_OK) fail_msg("%s: %s", path, err.text);
+  for (int i = 0, k = 0; i < 3; i++) {
+    const float *got = results[i] ? results[i] : caches[k++];
+    compare(path, got, r->results[i].data, cel_hlo_elements(r->results[i].type), bound);
+  }
+  d->discard(x);
+  for (int i = 0; i < n; i++) {
+    d->release(weights[i]);
+    d->release(states[i]);
+  }
+  d->close(e);
+  free(caches[0]);
+  free(caches[1]);
+  free(weights);
+  free(states);
+  free(inputs);
+}
+
+static void finish(run *r) {
+  for (int i = 0; i < r->program->n_params; i++) free(r->args[i].data);
+  for (int i = 0; i < 3; i++) cel_ref_tensor_free(&r->results[i]);
+  free(r->args);
+  cel_program_free(r->program);
+}
+
+// f32 products differ by the order of sums alone; 16-bit activations by their rounding too.
+static void every_isa(const run *r, const char *path) {
+  static const char *const levels[] = {"scalar", "avx2", "avx512", "vnni", "neon"};
+  uint32_t bits;
+  for (int i = 0; i < CEL_COUNT(levels); i++) {
+    if (cel_cpu_limit(cel_cpu_detect(), levels[i], &bits, NULL) != CEL_OK) continue;
+    setenv("MLXCEL_CPU", levels[i], 1);
+    run_native(r, path, "f32", 3e-5);
+    run_native(r, path, "i16", 1e-3);
+  }
+  unsetenv("MLXCEL_CPU");
+}
+
+static void kernels_equal_their_decompositions(void **state) {
+  (void)state;
+  static const char *const families[] = {"llama", "mistral", "qwen2", "qwen3", "gemma3"};
+  int tested = 0;
+  for (int i = 0; i < CEL_COUNT(families); i++) {
+    char dir[600], path[1200];
+    snprintf(dir, sizeof dir, "%s/golden/%s", CEL_TEST_DATA, families[i]);
+    DIR *d = opendir(dir);
+    assert_non_null(d);
+    for (struct dirent *f; (f = readdir(d));) {
+      if (!cel_str_ends(cel_str_of(f->d_name), CEL_STR(".mlir"))) continue;
+      run r = {0};
+      snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
+      prepare(&r, path);
+      every_isa(&r, path);
+      finish(&r);
+      tested++;
+    }
+    closedir(d);
+  }
+  assert_true(tested >= 30);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_equal_their_decompositions)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
