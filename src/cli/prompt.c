@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "generate/parts.h"
+
 static cel_status read_kwargs(const cli_options *o, cel_json **out, cel_err *err) {
   *out = NULL;
   if (!o->kwargs) return CEL_OK;
@@ -25,39 +27,33 @@ int cli_prompt_check(const cli_options *o) {
   return EXIT_OK;
 }
 
-// The text of a message: a string, or the text parts of a list joined as they are.
-static cel_status message_text(const cel_json *m, size_t i, cel_buf *out, cel_err *err) {
+// "User: ...\nAssistant:" for models that were never taught a layout.
+static cel_status plain_message(const cel_json *m, size_t i, cel_buf *out, cel_err *err) {
+  const char *role = cel_json_string(m, "role", NULL);
   const cel_json *content = cel_json_get(m, "content");
-  if (json_is_string(content)) {
-    cel_buf_add(out, json_string_value(content), json_string_length(content));
-    return CEL_OK;
-  }
-  size_t k;
-  json_t *part;
-  json_array_foreach(content, k, part) {
-    const char *text = cel_json_string(part, "text", NULL);
-    if (!text) return cel_fail(err, CEL_UNSUPPORTED, "messages[%zu].content[%zu] is no text part", i, k);
-    cel_buf_addz(out, text);
-  }
-  return json_is_array(content) ? CEL_OK : cel_fail(err, CEL_INVALID, "messages[%zu].content is no text", i);
+  if (!role) return cel_fail(err, CEL_INVALID, "messages[%zu] has no role", i);
+  if (!json_is_string(content)) return cel_fail(err, CEL_INVALID, "messages[%zu].content is no text", i);
+  cel_buf_addz(out, role[0] == 'a' ? "Assistant: " : role[0] == 's' || role[0] == 'd' ? "System: " : "User: ");
+  cel_buf_add(out, json_string_value(content), json_string_length(content));
+  cel_buf_addc(out, '\n');
+  return CEL_OK;
 }
 
-// "User: ...\nAssistant:" for models that were never taught a layout.
 static cel_status plain_layout(const cel_json *messages, cel_buf *out, cel_err *err) {
   if (!json_is_array(messages) || !json_array_size(messages)) {
     return cel_fail(err, CEL_INVALID, "messages must be a list with at least one message");
   }
+  cel_json *joined;
+  CEL_TRY(cel_messages_join_parts(messages, &joined, err));
+  cel_status s = CEL_OK;
   size_t i;
   json_t *m;
-  json_array_foreach(messages, i, m) {
-    const char *role = cel_json_string(m, "role", NULL);
-    if (!role) return cel_fail(err, CEL_INVALID, "messages[%zu] has no role", i);
-    cel_buf_printf(out, "%s: ", role[0] == 'a' ? "Assistant" : role[0] == 's' || role[0] == 'd' ? "System" : "User");
-    CEL_TRY(message_text(m, i, out, err));
-    cel_buf_addc(out, '\n');
+  json_array_foreach(joined, i, m) {
+    if (s == CEL_OK) s = plain_message(m, i, out, err);
   }
+  json_decref(joined);
   cel_buf_addz(out, "Assistant:");
-  return CEL_OK;
+  return s;
 }
 
 cel_status cli_prompt_chat(const cli_options *o, const cel_lm *lm, const cel_json *messages, cli_prompt *out, cel_err *err) {

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "generate/parts.h"
 
 enum { TOKENIZER_BYTES_MOST = 256 << 20 };
 
@@ -105,12 +106,8 @@ static cel_status read_special_tokens(cel_lm *lm, cel_err *err) {
 }
 
 static cel_status compile_template(cel_lm *lm, const char *source, const char *what, cel_template **out) {
-  cel_buf name = {0};
-  cel_buf_printf(&name, "%s, %s", lm->checkpoint->path, what);
-  cel_status s = name.failed ? cel_fail_oom(&lm->chat_err, "a name")
-                             : cel_template_compile(cel_str_of(source), name.p, out, &lm->chat_err);
-  cel_buf_deinit(&name);
-  return s;
+  cel_status s = cel_template_compile(cel_str_of(source), what, out, &lm->chat_err);
+  return s == CEL_OK ? s : cel_err_prefix(&lm->chat_err, "%s", lm->checkpoint->path);
 }
 
 // A template that cannot be read matters only to those who render it.
@@ -204,9 +201,16 @@ cel_status cel_lm_render(const cel_lm *lm, const cel_json *messages, const cel_j
     return cel_fail(err, CEL_UNSUPPORTED, "%s has no chat template: give raw text with --no-chat-template",
                     lm->checkpoint->path);
   }
-  cel_json *variables;
-  CEL_TRY(cel_chat_variables(messages, tools, lm->special_tokens, kwargs, add_generation_prompt, &variables, err));
-  cel_status s = cel_template_render(t, variables, NULL, out, err);
+  cel_json *variables = NULL, *joined = NULL;
+  cel_status s = CEL_OK;
+  if (cel_messages_have_parts(messages) && !cel_template_takes_parts(t, lm->special_tokens)) {
+    s = cel_messages_join_parts(messages, &joined, err);
+  }
+  if (s == CEL_OK) {
+    s = cel_chat_variables(joined ? joined : messages, tools, lm->special_tokens, kwargs, add_generation_prompt, &variables, err);
+  }
+  if (s == CEL_OK) s = cel_template_render(t, variables, NULL, out, err);
+  json_decref(joined);
   json_decref(variables);
   return s;
 }

@@ -41,8 +41,8 @@ void cel_lm_close(cel_lm *lm);
 // The tokenizer alone, from a model folder, a tokenizer.json or a GGUF file.
 CEL_MUST_CHECK cel_status cel_lm_tokenizer(const char *path, cel_tokenizer **out, cel_err *err);
 
-// Renders messages (an array) with the model's template, tool template where tools are given. Fails by name when
-// the model has none.
+// Renders messages (an array) with the model's template, tool template where tools are given. Contents that are lists
+// of text parts are joined for templates that know texts only. Fails by name when the model has none.
 CEL_MUST_CHECK cel_status cel_lm_render(const cel_lm *lm, const cel_json *messages, const cel_json *tools,
                                         const cel_json *kwargs, bool add_generation_prompt, cel_buf *out, cel_err *err);
 // Text to prompt ids: a rendered chat carries its own special tokens and gets none added; raw text gets what

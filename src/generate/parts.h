@@ -1,0 +1,16 @@
+// Messages whose content is a list of parts ([{"type": "text", "text": ...}, ...]).
+#ifndef CEL_GENERATE_PARTS_H
+#define CEL_GENERATE_PARTS_H
+
+#include <stdbool.h>
+
+#include "text/template/template.h"
+
+// Does any message have such a content? Anything else in the place of messages: no.
+bool cel_messages_have_parts(const cel_json *messages);
+// Can the template walk through parts, or would it print them as they are (or fail)?
+bool cel_template_takes_parts(const cel_template *t, const cel_json *special_tokens);
+// A copy in which the texts of such lists are joined as they are. A part that is no text is refused by name.
+CEL_MUST_CHECK cel_status cel_messages_join_parts(const cel_json *messages, cel_json **out, cel_err *err);
+
+#endif
