@@ -9,6 +9,7 @@ is also HOME. `$NAME` is replaced in commands, names and contents: $DATA (tests/
     file NAME               makes a file of the indented lines
     bytes NAME              makes a file of pieces: text "...", sized "...", u8/u16/u32/u64 N, f32 X, hex 00FF, zero N, align N
     copy FROM NAME          copies a file or folder
+    tiny NAME               makes the model folder of tiny.py
     cut NAME N              keeps the first N bytes (-N: all but the last N)
     patch NAME OFFSET HEX   overwrites bytes
     edit NAME /FROM/TO/     replaces a text that must be there
@@ -43,6 +44,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import tiny
 
 LIMIT_S, ERROR_LIMIT_S = 10, 2
 SLOW = float(os.environ.get("CEL_TEST_SLOWDOWN", "1"))  # sanitizers, emulators
@@ -161,6 +164,8 @@ class Case:
         elif word == "copy":
             source, target = map(self.at, rest.split())
             shutil.copytree(source, target) if os.path.isdir(source) else shutil.copyfile(source, target)
+        elif word == "tiny":
+            tiny.make(self.names["DATA"], self.at(rest))
         elif word == "cut":
             name, n = rest.split()
             size = os.path.getsize(self.at(name))
