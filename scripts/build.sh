@@ -10,9 +10,8 @@ jobs=${JOBS:-$(getconf _NPROCESSORS_ONLN)}
 
 # scripts/deps.sh puts a newer CMake here where the system's is too old.
 if [ -x build/tools/bin/cmake ]; then PATH=$PWD/build/tools/bin:$PATH; export PATH; fi
-if [ "$(uname -s)" = Darwin ]; then
-  PKG_CONFIG_PATH="$(brew --prefix)/opt/libedit/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
-  export PKG_CONFIG_PATH
+if [ "$(uname -s)" = Darwin ] && command -v brew >/dev/null; then
+  . scripts/homebrew.sh
 fi
 
 # Ninja runs CMake again by itself when a CMake file or the list of sources changes.

@@ -30,9 +30,7 @@ need() { packages="$packages $1"; }   # a package's name, in the words of this s
 
 if [ "$system" = Darwin ]; then
   have brew || { echo "deps.sh: Homebrew (brew) is needed to install packages on macOS" >&2; exit 1; }
-  # Homebrew's libedit is kept out of pkg-config's sight, since the system has one without a .pc file.
-  PKG_CONFIG_PATH="$(brew --prefix)/opt/libedit/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
-  export PKG_CONFIG_PATH
+  . scripts/homebrew.sh
   library() { pkg-config --exists "$1" 2>/dev/null || need "$3"; }
 else
   library() { pkg-config --exists "$1" 2>/dev/null || need "$2"; }
@@ -68,9 +66,14 @@ library jansson libjansson-dev jansson
 library libpcre2-8 libpcre2-dev pcre2
 library libutf8proc libutf8proc-dev utf8proc
 library libedit libedit-dev libedit
+library libcurl libcurl4-openssl-dev curl
 library cmocka libcmocka-dev cmocka
 have python3 || need python3
 if [ "$system" != Darwin ]; then
+  # With it the kernel tests check the AVX-512 tables on any x86-64 machine; without it they leave them out.
+  case $(uname -m) in
+    x86_64) [ -f /usr/include/simde/x86/avx512.h ] || need libsimde-dev ;;
+  esac
   # The demo model and the packages that some tests compare with come through pip in a virtual environment.
   python3 -c 'import venv, ensurepip' 2>/dev/null || need python3-venv
   # Debian's clang recommends the package with libFuzzer, so here recommendations are taken.

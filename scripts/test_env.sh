@@ -11,7 +11,7 @@ if [ ! -x $folder/bin/python ] || [ "$(cat $stamp 2>/dev/null)" != "$want" ]; th
   rm -rf $folder
   log=$(mktemp)
   if ! { python3 -m venv $folder && $folder/bin/python -m pip install --quiet --disable-pip-version-check \
-         --only-binary=:all: -r tests/requirements.txt; } > "$log" 2>&1; then
+         --no-deps --only-binary=:all: -r tests/requirements.txt; } > "$log" 2>&1; then
     echo "test_env.sh: the packages of tests/requirements.txt cannot be installed: $(tail -n 1 "$log")" >&2
     rm -rf $folder "$log"
     exit 1

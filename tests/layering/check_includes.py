@@ -44,6 +44,8 @@ TABLE = {
     REF: [XLA + "/hlo"],
     NATIVE + "/kernel": [],
     "generate": ["session", "arch", "model", "text", "text/template", "media", "sample"],
+    # The public interface, include/mlxcel, on top of what the command line uses too.
+    "api": ["generate", "session", "arch", "model", "text", "text/template", "sample"],
     "server": ["generate", "session", "arch", "model", "text", "media", "sample"],
     "cli": ["generate", "session", "arch", "model", "text", "text/template", "media", "sample"],
 }
@@ -55,6 +57,9 @@ EXCEPTIONS = {
     "cli/cmd_xla.c": [XLA + "/xla_tools.h"],
     XLA + "/xla_tools.c": [REF + "/ref.h", REF + "/check.h"],
 }
+
+# Who may use the public headers, as <mlxcel/...>.
+PUBLIC_USERS = {"api", "server", "cli"}
 
 # Kernels are arithmetic: of base they know numbers and the processor, of the system neither memory, files nor threads.
 KERNEL_BASE = {"base/macros.h", "base/half.h", "base/cpu.h"}
@@ -76,6 +81,8 @@ def why_not(path, quoted, target, src):
     """The reason an include is not allowed, or None."""
     folder = os.path.dirname(path)
     if not quoted:
+        if target.startswith("mlxcel/") and folder not in PUBLIC_USERS:
+            return "only %s use the public headers" % ", ".join(sorted(PUBLIC_USERS))
         if folder == NATIVE + "/kernel" and target in KERNEL_NOT:
             return "kernels know neither memory, files nor threads"
         return None
@@ -133,6 +140,7 @@ BAD = [  # file, line to add, word of the complaint
     (NATIVE + "/kernel/kernel.h", "#include <stdlib.h>", "neither memory"),
     (NATIVE + "/kernel/kernel.h", '#include "base/str.h"', "kernels include only"),
     ("arch/arch.h", '#include "half.h"', "is not a file of src/"),
+    ("generate/lm.h", "#include <mlxcel/model.h>", "the public headers"),
     ("newcomer/a.c", "", "has no row"),
 ]
 
