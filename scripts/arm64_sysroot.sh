@@ -5,30 +5,30 @@
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD/build/arm64-sysroot
-wanted="libjansson4 libjansson-dev libpcre2-8-0 libpcre2-dev libutf8proc-dev libedit2 libedit-dev libbsd0 libmd0
-libtinfo6 libncurses-dev libcmocka0 libcmocka-dev libpcre2-posix3 libbsd-dev libmd-dev"
+wanted="libjansson-dev libpcre2-dev libutf8proc-dev libedit-dev libcurl4-openssl-dev libcmocka-dev"
 stamp=$root/.made-from
 [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || exit 0
 
 rm -rf "$root"
-mkdir -p "$root/apt/lists/partial" "$root/apt/archives/partial" "$root/apt/debs"
+mkdir -p "$root/apt/lists/partial" "$root/apt/archives/partial"
 : > "$root/apt/status"
-apt() {
-  command=$1
-  shift
-  apt-get -q -o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o Dir::State="$root/apt" \
+private_apt() {
+  apt-get -q -y -o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o Dir::State="$root/apt" \
     -o Dir::State::lists="$root/apt/lists" -o Dir::State::status="$root/apt/status" -o Dir::Cache="$root/apt" \
-    -o Debug::NoLocking=1 -o APT::Sandbox::User= "$command" "$@"
+    -o Debug::NoLocking=1 -o APT::Sandbox::User= "$@" > "$root/apt/log" 2>&1 && return
+  tail -n 3 "$root/apt/log" >&2
+  echo "arm64_sysroot.sh: the arm64 packages cannot be had" >&2
+  exit 1
 }
-apt update > "$root/apt/log" 2>&1 || { tail -n 3 "$root/apt/log" >&2; echo "arm64_sysroot.sh: no package lists for arm64" >&2; exit 1; }
-# The run-time half of utf8proc carries its version in its name.
-utf8proc=$(apt-cache -o APT::Architecture=arm64 -o Dir::State="$root/apt" -o Dir::State::lists="$root/apt/lists" \
-  -o Dir::State::status="$root/apt/status" -o Dir::Cache="$root/apt" depends libutf8proc-dev 2>/dev/null |
-  sed -n 's/.*Depends: \(libutf8proc[0-9]*\).*/\1/p' | head -n 1)
-cd "$root/apt/debs"
+private_apt update
 # shellcheck disable=SC2086 # words on purpose
-apt download $wanted $utf8proc > "$root/apt/log" 2>&1 || { tail -n 3 "$root/apt/log" >&2; echo "arm64_sysroot.sh: packages for arm64 cannot be had" >&2; exit 1; }
-for package in *.deb; do dpkg -x "$package" "$root"; done
-cd "$root"
-rm -rf apt
+private_apt install --no-install-recommends --download-only $wanted
+# The C library and the compiler's own come with the cross compiler.
+for package in "$root"/apt/archives/*.deb; do
+  case ${package##*/} in
+    libc6* | libc-* | libgcc* | gcc-* | linux-libc-dev* | libcrypt* | perl* | debconf* | dpkg*) ;;
+    *) dpkg -x "$package" "$root" ;;
+  esac
+done
+rm -rf "$root/apt"
 echo "$wanted" > "$stamp"

@@ -37,6 +37,8 @@ TABLE = {
     XLA + "/program": [XLA + "/hlo"],
     XLA + "/engine": [XLA + "/program", XLA + "/hlo"],
     XLA + "/engine/null": [XLA + "/engine/engine.h", XLA + "/program", XLA + "/hlo"],
+    XLA + "/engine/iree": [XLA + "/engine/engine.h", XLA + "/program", XLA + "/hlo"],
+    XLA + "/engine/pjrt": [XLA + "/engine/engine.h", XLA + "/program", XLA + "/hlo"],
     NATIVE: [XLA + "/engine/engine.h", XLA + "/program", XLA + "/hlo", NATIVE + "/plan", NATIVE + "/fuse",
              NATIVE + "/kernel", REF],
     NATIVE + "/plan": [XLA + "/program", XLA + "/hlo", NATIVE + "/fuse", NATIVE + "/kernel", REF],
