@@ -160,7 +160,7 @@ cel_status cel_emit_text(const cel_arch *arch, const cel_storage_source *weights
   cel_hlo_func_begin(&e.b, "main", false);
   cel_emit_weight_arguments(&e);
   inputs(&e);
-  walk(&e);
+  if (e.b.err.status == CEL_OK) walk(&e);  // a weight that was refused has no storage to speak of
   cel_status s = e.b.err.status;
   if (s != CEL_OK) {
     if (err) *err = e.b.err;
