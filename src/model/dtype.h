@@ -42,4 +42,11 @@ CEL_MUST_CHECK bool cel_dtype_bytes(cel_dtype t, int64_t n, int64_t *bytes);
 void cel_affine_widen(const void *packed, const void *scales, const void *biases, cel_dtype scale_type,
                       int bits, int group, int64_t cols, float *dst);
 
+// MLX's floating modes, which have no biases: one row of E2M1 numbers with powers of two as scales (4 bits, groups
+// of 32: mxfp4) or E4M3 numbers (4, 16: nvfp4), or of E4M3 numbers with powers of two (8, 32: mxfp8). One byte a scale.
+// f32(value * scale), zeros without a sign where the value is E2M1.
+void cel_micro_widen(const void *packed, const void *scales, int bits, int group, int64_t cols, float *dst);
+// "mxfp4", "mxfp8" or "nvfp4"; NULL for no mode there is.
+const char *cel_micro_name(int bits, int group);
+
 #endif

@@ -36,8 +36,9 @@ static double seconds(const job *j) {
 }
 
 static int64_t matrix_bytes(const cel_linear *w) {
-  int64_t scales = w->format == CEL_LIN_AFFINE ? w->cols / w->group * (w->scale_type == CEL_LIN_F32 ? 8 : 4) : 0;
-  return w->rows * (w->w_row_bytes + scales);
+  int64_t groups = w->group ? w->cols / w->group : 0;
+  int per_group = w->format != CEL_LIN_AFFINE ? 1 : w->scale_type == CEL_LIN_F32 ? 8 : 4;
+  return w->rows * (w->w_row_bytes + groups * per_group);
 }
 
 static void *must(size_t bytes) {
@@ -130,23 +131,29 @@ static void bench_attention(const cel_kernels *k, int n, int context, int d) {
   free(scratch);
 }
 
+static bool chosen(const weights *m, const char *filter, int precision) {
+  if (*filter) return strncmp(m->name, filter, strlen(filter)) == 0;
+  return precision == CEL_LIN_PREC_I16 || m->w.format <= CEL_LIN_BF16;
+}
+
 void bench(const cel_kernels *k, const char *filter) {
   static const int shapes[][2] = {{576, 576}, {1536, 576}, {576, 1536}, {2048, 8192}};
-  static const char *const names[] = {"F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K",
-                                      "affine4_g32", "affine8_g32", "affine4_g64", "affine8_g64", "affine4_g128", "affine8_g128"};
+  check c = {.random = 1};
   printf("table %s\n", k->isa);
-  for (int kind = 0; kind < CEL_COUNT(names); kind++)
-    for (int precision = kind < 3 ? 0 : 1; precision >= 0; precision--)
+  for (int kind = 0; kind < WEIGHT_KINDS; kind++)
+    for (int precision = kind <= CEL_LIN_BF16 ? 0 : 1; precision >= 0; precision--)
       for (int i = 0; i < CEL_COUNT(shapes); i++)
         for (int memory = 0; memory < 2; memory++) {
-          if (*filter ? strcmp(filter, names[kind]) != 0 : precision == 0 && kind >= 3) continue;
+          weights m;
+          bool made = make_weights(&c, kind, (cel_linear_precision)precision, 1, 256, &m);
+          bool wanted = made && chosen(&m, filter, precision);
+          int block = made ? cel_linear_traits_of(m.w.format)->block : 1, cols = shapes[i][1];
+          release_all();
+          if (!wanted) continue;
           if (memory == 0 && i == 3) continue;  // the large one from memory only
           if (memory && i < 3 && !*filter) continue;
-          if (shapes[i][1] % 256 && kind >= 8 && kind <= 10) {
-            bench_shape(k, kind, (cel_linear_precision)precision, shapes[i][0], shapes[i][1] / 256 * 256 + 256, memory);
-            continue;
-          }
-          bench_shape(k, kind, (cel_linear_precision)precision, shapes[i][0], shapes[i][1], memory);
+          if (block == 256 && cols % 256) cols = cols / 256 * 256 + 256;
+          bench_shape(k, kind, (cel_linear_precision)precision, shapes[i][0], cols, memory);
         }
   if (*filter && strcmp(filter, "attention") != 0 && strcmp(filter, "pack") != 0) return;
   bench_pack(k);

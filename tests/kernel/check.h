@@ -47,8 +47,9 @@ typedef struct weights {
   cel_linear w;
   char name[48];
 } weights;
-enum { WEIGHT_KINDS = 3 + 8 + 2 * 3 * 2 };
-// kind in [0, WEIGHT_KINDS): plain formats, GGUF formats, affine by bits, group and scale type.
+enum { AFFINE_KINDS = 6 * 3 * 2, WEIGHT_KINDS = CEL_LIN_FORMATS - 1 + AFFINE_KINDS };
+// kind in [0, WEIGHT_KINDS): the formats of linear.def, with affine's place taken by those behind it, then affine
+// by bits, group and scale type.
 // Returns false when cols do not fit the format.
 bool make_weights(check *c, int kind, cel_linear_precision precision, int64_t rows, int64_t cols, weights *out);
 

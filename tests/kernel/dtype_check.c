@@ -4,22 +4,24 @@
 #include "kernel/check.h"
 #include "model/dtype.h"
 
-static const cel_dtype dtypes[] = {
-  [CEL_LIN_F32] = CEL_DT_F32,   [CEL_LIN_F16] = CEL_DT_F16,   [CEL_LIN_BF16] = CEL_DT_BF16, [CEL_LIN_Q4_0] = CEL_DT_Q4_0,
-  [CEL_LIN_Q4_1] = CEL_DT_Q4_1, [CEL_LIN_Q5_0] = CEL_DT_Q5_0, [CEL_LIN_Q5_1] = CEL_DT_Q5_1, [CEL_LIN_Q8_0] = CEL_DT_Q8_0,
-  [CEL_LIN_Q4_K] = CEL_DT_Q4_K, [CEL_LIN_Q5_K] = CEL_DT_Q5_K, [CEL_LIN_Q6_K] = CEL_DT_Q6_K,
-};
+static cel_dtype dtype_of(int format) {
+  int i = 0;
+  while (i < CEL_DTYPE_COUNT - 1 && strcmp(cel_dtype_of((cel_dtype)i)->name, cel_linear_traits_of((cel_linear_format)format)->name) != 0)
+    i++;
+  return (cel_dtype)i;
+}
 
 static void widen(const cel_linear *w, int64_t row, float *out) {
   const uint8_t *p = w->w + row * w->w_row_bytes;
-  if (w->format != CEL_LIN_AFFINE) {
-    cel_dtype_of(dtypes[w->format])->widen(p, out, w->cols);
-    return;
+  int64_t groups = w->group ? w->cols / w->group : 0;
+  if (w->format == CEL_LIN_AFFINE) {
+    int64_t at = row * groups * (w->scale_type == CEL_LIN_F32 ? 4 : 2);
+    cel_affine_widen(p, w->scales + at, w->biases + at, dtype_of(w->scale_type), w->bits, w->group, w->cols, out);
+  } else if (groups) {
+    cel_micro_widen(p, w->scales + row * groups, w->bits, w->group, w->cols, out);
+  } else {
+    cel_dtype_of(dtype_of((int)w->format))->widen(p, out, w->cols);
   }
-  int64_t at = row * (w->cols / w->group) * (w->scale_type == CEL_LIN_F32 ? 4 : 2);
-  uint32_t *words = guarded((size_t)w->w_row_bytes);  // aligned, as that function wants them
-  memcpy(words, p, (size_t)w->w_row_bytes);
-  cel_affine_widen(words, w->scales + at, w->biases + at, dtypes[w->scale_type], w->bits, w->group, w->cols, out);
 }
 
 void check_dtypes(check *c) {

@@ -12,22 +12,44 @@ static void put_f16(uint8_t *p, float f) {
   memcpy(p, &h, 2);
 }
 
+// Where a block keeps its f16 scale and minimum (-1: it has none), and the size its integers reach.
+typedef struct block_shape {
+  int scale_at, minimum_at;
+  float largest, minimum;  // the minimum's size in scales
+} block_shape;
+
+static block_shape shape_of(cel_linear_format f) {
+  switch (f) {
+    case CEL_LIN_Q4_1: return (block_shape){0, 2, 8, -8};
+    case CEL_LIN_Q5_1: return (block_shape){0, 2, 16, -8};
+    case CEL_LIN_Q4_K: return (block_shape){0, 2, 256, 4};
+    case CEL_LIN_Q5_K: return (block_shape){0, 2, 256, 4};
+    case CEL_LIN_Q2_K: return (block_shape){80, 82, 32, 1};
+    case CEL_LIN_Q3_K: return (block_shape){108, -1, 128, 0};
+    case CEL_LIN_Q6_K: return (block_shape){208, -1, 512, 0};
+    case CEL_LIN_Q8_0:
+    case CEL_LIN_Q8_1:
+    case CEL_LIN_IQ4_NL: return (block_shape){0, -1, 128, 0};
+    case CEL_LIN_IQ4_XS: return (block_shape){0, -1, 4096, 0};
+    case CEL_LIN_TQ1_0: return (block_shape){52, -1, 1, 0};
+    case CEL_LIN_TQ2_0: return (block_shape){64, -1, 1, 0};
+    default: return (block_shape){0, -1, 8, 0};
+  }
+}
+
 // Random bytes, then sane scales where the format keeps them.
 static void fill_block(check *c, cel_linear_format f, uint8_t *b, int bytes) {
-  float scale = 0.01f + 0.02f * fabsf(uniform(c));
+  block_shape shape = shape_of(f);
+  float scale = (0.1f + 0.2f * fabsf(uniform(c))) / shape.largest;
   for (int i = 0; i < bytes; i++) b[i] = (uint8_t)random_bits(c);
-  switch (f) {
-    case CEL_LIN_Q4_1:
-    case CEL_LIN_Q5_1: put_f16(b + 2, -8 * scale); break;
-    case CEL_LIN_Q4_K:
-    case CEL_LIN_Q5_K:
-      scale /= 32;
-      put_f16(b + 2, scale * 4);
-      break;
-    default: break;
+  if (f == CEL_LIN_MXFP4) {
+    b[0] = (uint8_t)(118 + random_bits(c) % 8);
+    return;
   }
-  if (f == CEL_LIN_Q6_K) put_f16(b + 208, scale / 64);
-  else put_f16(b, random_bits(c) % 7 ? scale : -scale);
+  if (shape.minimum_at >= 0) put_f16(b + shape.minimum_at, shape.minimum * scale);
+  if (random_bits(c) % 7 == 0) scale = -scale;
+  if (f == CEL_LIN_Q8_K) memcpy(b, &scale, 4);
+  else put_f16(b + shape.scale_at, scale);
 }
 
 static void put_float(uint8_t *p, int type, int64_t i, float f) {
@@ -50,50 +72,70 @@ static bool make_plain(check *c, cel_linear *w) {
 }
 
 static bool make_gguf(check *c, cel_linear *w) {
-  static const int bytes_of[] = {18, 20, 22, 24, 34, 144, 176, 210};
-  int bytes = bytes_of[w->format - CEL_LIN_Q4_0], block = w->format >= CEL_LIN_Q4_K ? 256 : 32;
-  if (w->cols % block) return false;
-  w->w_row_bytes = w->cols / block * bytes;
+  const cel_linear_traits *t = cel_linear_traits_of(w->format);
+  if (w->cols % t->block) return false;
+  w->w_row_bytes = w->cols / t->block * t->block_bytes;
   uint8_t *p = guarded((size_t)(w->rows * w->w_row_bytes));
-  for (int64_t at = 0; at < w->rows * w->w_row_bytes; at += bytes) fill_block(c, w->format, p + at, bytes);
+  for (int64_t at = 0; at < w->rows * w->w_row_bytes; at += t->block_bytes) fill_block(c, w->format, p + at, t->block_bytes);
   w->w = p;
   return true;
+}
+
+static uint8_t *random_words(check *c, cel_linear *w) {
+  w->w_row_bytes = w->cols * w->bits / 8;
+  uint8_t *p = guarded((size_t)(w->rows * w->w_row_bytes));
+  for (int64_t i = 0; i < w->rows * w->w_row_bytes; i++) p[i] = (uint8_t)random_bits(c);
+  w->w = p;
+  return p;
 }
 
 static bool make_affine(check *c, cel_linear *w) {
   if (w->cols % w->group) return false;
   int64_t n = w->rows * (w->cols / w->group);
-  w->w_row_bytes = w->cols * w->bits / 8;
-  uint8_t *p = guarded((size_t)(w->rows * w->w_row_bytes));
-  for (int64_t i = 0; i < w->rows * w->w_row_bytes; i++) p[i] = (uint8_t)random_bits(c);
+  random_words(c, w);
   uint8_t *s = guarded((size_t)(n * float_bytes(w->scale_type))), *b = guarded((size_t)(n * float_bytes(w->scale_type)));
+  float most = (float)((1 << w->bits) - 1);
   for (int64_t i = 0; i < n; i++) {
-    float scale = (w->bits == 4 ? 0.02f : 0.002f) * uniform(c);
+    float scale = 0.3f / most * uniform(c);
     put_float(s, w->scale_type, i, scale);
-    put_float(b, w->scale_type, i, -scale * (w->bits == 4 ? 7.5f : 127.5f));
+    put_float(b, w->scale_type, i, -scale * most / 2);
   }
-  w->w = p;
   w->scales = s;
   w->biases = b;
   return true;
 }
 
+static bool make_micro(check *c, cel_linear *w) {
+  bool e4m3 = w->format == CEL_LIN_MLX_NVFP4, bytes = w->format == CEL_LIN_MLX_MXFP8;
+  w->bits = bytes ? 8 : 4;
+  w->group = e4m3 ? 16 : 32;
+  if (w->cols % 32) return false;
+  uint8_t *p = random_words(c, w), *s = guarded((size_t)(w->rows * (w->cols / w->group)));
+  for (int64_t i = 0; bytes && i < w->rows * w->w_row_bytes; i++)
+    if ((p[i] & 127) == 127) p[i] ^= 64;  // no NaN
+  for (int64_t i = 0; i < w->rows * (w->cols / w->group); i++)
+    s[i] = (uint8_t)(e4m3 ? (random_bits(c) & 0x80) | random_bits(c) % 24 : (bytes ? 112 : 118) + random_bits(c) % 8);
+  w->scales = s;
+  return true;
+}
+
 bool make_weights(check *c, int kind, cel_linear_precision precision, int64_t rows, int64_t cols, weights *out) {
-  static const char *const names[] = {"F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"};
-  static const int types[] = {CEL_LIN_BF16, CEL_LIN_F16};
+  static const int bits[] = {2, 3, 4, 5, 6, 8}, types[] = {CEL_LIN_BF16, CEL_LIN_F16, CEL_LIN_F32};
   cel_linear *w = &out->w;
   *w = (cel_linear){.precision = precision, .rows = rows, .cols = cols};
-  if (kind < 11) {
-    w->format = (cel_linear_format)kind;
-    snprintf(out->name, sizeof out->name, "%s", names[kind]);
-    return kind < 3 ? make_plain(c, w) : make_gguf(c, w);
+  if (kind < CEL_LIN_FORMATS - 1) {
+    w->format = (cel_linear_format)(kind < CEL_LIN_AFFINE ? kind : kind + 1);
+    const cel_linear_traits *t = cel_linear_traits_of(w->format);
+    snprintf(out->name, sizeof out->name, "%s", t->name);
+    return t->block == 1 ? make_plain(c, w) : t->block ? make_gguf(c, w) : make_micro(c, w);
   }
-  kind -= 11;
+  kind -= CEL_LIN_FORMATS - 1;
   w->format = CEL_LIN_AFFINE;
-  w->bits = kind % 2 ? 8 : 4;
-  w->group = 32 << kind / 2 % 3;
-  w->scale_type = kind == 8 || kind == 9 ? CEL_LIN_F32 : types[kind / 6];
-  snprintf(out->name, sizeof out->name, "affine%d_g%d_%s", w->bits, w->group, names[w->scale_type]);
+  w->bits = bits[kind / 6];
+  w->group = 32 << kind % 3;
+  w->scale_type = types[(kind / 6 + kind) % 3 == 2 && kind % 6 < 3 ? 2 : kind % 6 / 3];
+  snprintf(out->name, sizeof out->name, "affine%d_g%d_%s", w->bits, w->group,
+           cel_linear_traits_of((cel_linear_format)w->scale_type)->name);
   return make_affine(c, w);
 }
 
@@ -117,7 +159,7 @@ static void quantized(const float *x, int64_t n, double *out) {
 static void against_f64(check *c, const weights *m, const float *x, int64_t n, const float *y) {
   const cel_linear *w = &m->w;
   int unit = w->format == CEL_LIN_AFFINE && w->bits == 4 ? 64 : 32;
-  bool i16 = w->format > CEL_LIN_BF16 && w->precision == CEL_LIN_PREC_I16;
+  bool i16 = w->format > CEL_LIN_BF16 && w->format != CEL_LIN_MLX_MXFP8 && w->precision == CEL_LIN_PREC_I16;
   float row[4096];
   double hat[4096];
   for (int64_t t = 0; t < n; t++) {

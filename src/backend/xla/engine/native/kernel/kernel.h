@@ -15,10 +15,9 @@
 // ---- linear: y[t][r] = sum_c x[t][c] * w[r][c] ------------------------------------------------------
 
 typedef enum cel_linear_format {
-  CEL_LIN_F32, CEL_LIN_F16, CEL_LIN_BF16,
-  CEL_LIN_Q4_0, CEL_LIN_Q4_1, CEL_LIN_Q5_0, CEL_LIN_Q5_1, CEL_LIN_Q8_0,  // GGUF blocks, the file's own bytes
-  CEL_LIN_Q4_K, CEL_LIN_Q5_K, CEL_LIN_Q6_K,
-  CEL_LIN_AFFINE,  // MLX: packed words + scales + biases; bits 4 or 8
+#define CEL_LINEAR(code, name, block, bytes, scales, biased) CEL_LIN_##code,
+#include "backend/xla/engine/native/kernel/linear.def"
+#undef CEL_LINEAR
   CEL_LIN_FORMATS
 } cel_linear_format;
 
@@ -29,14 +28,23 @@ typedef enum cel_linear_precision {
 
 typedef struct cel_linear {  // describes one weight matrix; all that a kernel needs to know
   cel_linear_format format;
-  cel_linear_precision precision;  // plain formats always compute in f32
-  int64_t rows, cols;              // [out, in]; cols is whole blocks / groups
-  int bits, group;                 // AFFINE only; group 32, 64, 128
+  cel_linear_precision precision;  // plain formats and MLX_MXFP8, whose weights are no small integers, compute in f32
+  int64_t rows, cols;              // [out, in]; cols is whole blocks / groups, and of MLX formats whole units of 32
+  int bits, group;                 // MLX only: AFFINE 2, 3, 4, 5, 6, 8 in 32, 64, 128; MXFP4 4, 32; MXFP8 8, 32; NVFP4 4, 16
   int scale_type;                  // AFFINE only: CEL_LIN_F32, CEL_LIN_F16 or CEL_LIN_BF16
   const uint8_t *w;                // alignment 1
   int64_t w_row_bytes;
-  const uint8_t *scales, *biases;  // AFFINE only; [rows][cols / group] of scale_type, alignment 1
+  const uint8_t *scales, *biases;  // MLX only; [rows][cols / group] of scale_type (AFFINE) or bytes (no biases), alignment 1
 } cel_linear;
+
+// What linear.def says of a format.
+typedef struct cel_linear_traits {
+  const char *name;
+  int block, block_bytes;  // 0: MLX
+  int scales;
+  bool biased;
+} cel_linear_traits;
+const cel_linear_traits *cel_linear_traits_of(cel_linear_format f);
 
 // Activations are packed once per token row in the form the weight's kernel wants (linear_pack), shared by
 // all matrices for which cel_linear_same_pack says so (q, k, v; gate, up).

@@ -1,6 +1,13 @@
 // Sizes of packed activations and scratch, and the plain decoding of one unit of every format.
 #include "backend/xla/engine/native/kernel/linear.h"
 
+static const cel_linear_traits traits[] = {
+#define CEL_LINEAR(code, name, block, bytes, scales, biased) {name, block, bytes, scales, biased},
+#include "backend/xla/engine/native/kernel/linear.def"
+#undef CEL_LINEAR
+};
+const cel_linear_traits *cel_linear_traits_of(cel_linear_format f) { return &traits[f]; }
+
 int64_t cel_linear_pack_bytes(const cel_linear *w) {
   int64_t units = cel_lin_units(w);
   if (!cel_lin_i16(w)) return cel_lin_round(units * cel_lin_unit(w) * 4, 64);
@@ -84,6 +91,13 @@ static void decode_q6k(const uint8_t *b, int unit, cel_lin_unit_values *out) {
   }
 }
 
+// `bits` bits from bit `at` of a stream of bytes; reads no byte behind them.
+static int field(const uint8_t *p, int64_t at, int bits) {
+  int shift = (int)(at % 8), v = p[at / 8] >> shift;
+  if (shift + bits > 8) v |= p[at / 8 + 1] << (8 - shift);
+  return v & ((1 << bits) - 1);
+}
+
 static void decode_affine(const cel_linear *w, int64_t row, int64_t u, cel_lin_unit_values *out) {
   int unit = cel_lin_unit(w);
   int64_t groups = w->cols / w->group, at = u * unit;
@@ -97,27 +111,40 @@ static void decode_affine(const cel_linear *w, int64_t row, int64_t u, cel_lin_u
   }
   for (int p = 0; p < unit; p++) {
     int64_t e = at + cel_lin_element(unit, p);
-    if (e >= w->cols) out->q[p] = 0;
-    else if (w->bits == 8) out->q[p] = bytes[e];
-    else out->q[p] = (int16_t)(bytes[e / 2] >> e % 2 * 4 & 15);
+    out->q[p] = (int16_t)(e < w->cols ? field(bytes, e * w->bits, w->bits) : 0);
   }
 }
 
+// E2M1 nibbles, the low one first; a power of two per 32, or an E4M3 number per 16.
+static void decode_micro(const cel_linear *w, int64_t row, int64_t u, cel_lin_unit_values *out) {
+  const uint8_t *q = w->w + row * w->w_row_bytes + u * 16, *s = w->scales + row * (w->cols / w->group);
+  for (int h = 0; h < 2; h++) {
+    out->s[h] = w->format == CEL_LIN_MLX_NVFP4 ? cel_lin_e4m3(s[2 * u + h]) * 0.5f : cel_lin_mlx_half_power(s[u]);
+    out->b[h] = 0;
+  }
+  for (int p = 0; p < 32; p++) out->q[p] = cel_lin_e2m1_values[p < 16 ? q[p] & 15 : q[p - 16] >> 4];
+}
+
 void cel_lin_decode(const cel_linear *w, int64_t row, int64_t u, cel_lin_unit_values *out) {
-  if (w->format == CEL_LIN_AFFINE) {
-    decode_affine(w, row, u, out);
-    return;
+  const cel_linear_traits *t = cel_linear_traits_of(w->format);
+  if (w->format == CEL_LIN_AFFINE) decode_affine(w, row, u, out);
+  else if (!t->block) decode_micro(w, row, u, out);
+  if (!t->block) return;
+  int per_block = t->block / 32, k = (int)(u % per_block);
+  const uint8_t *b = w->w + row * w->w_row_bytes + u / per_block * t->block_bytes;
+  out->b[0] = out->b[1] = 0;
+  switch (w->format) {
+    case CEL_LIN_Q4_0:
+    case CEL_LIN_Q4_1:
+    case CEL_LIN_Q5_0:
+    case CEL_LIN_Q5_1:
+    case CEL_LIN_Q8_0: decode_block32(w, b, out); break;
+    case CEL_LIN_Q4_K:
+    case CEL_LIN_Q5_K: decode_k45(w, b, k, out); break;
+    case CEL_LIN_Q6_K: decode_q6k(b, k, out); break;
+    default: cel_lin_decode_small(w->format, b, k, out);
   }
-  int bytes = cel_lin_block_bytes(w->format);
-  const uint8_t *r = w->w + row * w->w_row_bytes;
-  out->b[0] = 0;
-  if (w->format == CEL_LIN_Q6_K) {
-    decode_q6k(r + u / 8 * bytes, (int)(u % 8), out);
-    out->b[1] = 0;
-    return;
-  }
-  if (w->format == CEL_LIN_Q4_K || w->format == CEL_LIN_Q5_K) decode_k45(w, r + u / 8 * bytes, (int)(u % 8), out);
-  else decode_block32(w, r + u * bytes, out);
+  if (t->scales == 2) return;
   out->s[1] = out->s[0];
   out->b[1] = out->b[0];
 }

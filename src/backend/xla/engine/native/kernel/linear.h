@@ -3,9 +3,10 @@
 //
 // A row of a quantized matrix is a sequence of units of U elements (U = 32; 64 for 4-bit affine). Within a
 // unit, position p stands for element (U / 16) * (p % 16) + p / 16: then 16-bit words of the file's bytes,
-// shifted and masked, are already the weights of 16 positions in order. A unit has one scale, or (Q6_K, and
-// 4-bit affine with groups of 32) one per half, a half being elements [0, U/2) or [U/2, U): positions with
-// p % 16 < 8, or the others. Formats with a bias have as many biases as scales.
+// shifted and masked, are already the weights of 16 positions in order. A unit has one scale, or (Q2_K, Q3_K,
+// Q6_K, nvfp4, and 4-bit affine with groups of 32) one per half, a half being elements [0, U/2) or [U/2, U):
+// positions with p % 16 < 8, or the others. Formats with a bias have as many biases as scales. Tables of values
+// (IQ4_NL, IQ4_XS) are integers already; E2M1 numbers are, when doubled, with half the scale.
 //
 // One output, CEL_LIN_PREC_I16: with q = integer weights, x = int16 activations of one scale per unit,
 //   d[l]    = sum of q[p] * x[p] over the positions with p % 16 / 2 == l          (exact, int32)
@@ -13,7 +14,7 @@
 //   bacc[l] = fma(b, xsum, bacc[l])                 bias j goes to lane j % 8
 //   y       = reduce(acc + bacc)                    reduce: cel_lin_reduce
 // |q| <= 255 and |x| <= 32767, at most 8 products a lane: below 2^26, so int32 cannot overflow.
-// CEL_LIN_PREC_F32: acc[p % 8] = fma(w[p], x[p], acc[p % 8]) over positions in order; plain formats have
+// CEL_LIN_PREC_F32: acc[p % 8] = fma(w[p], x[p], acc[p % 8]) over positions in order; plain formats and mxfp8 have
 // units of 8 in their natural order, the last one filled with zeros.
 #ifndef CEL_XLA_NATIVE_KERNEL_LINEAR_H
 #define CEL_XLA_NATIVE_KERNEL_LINEAR_H
@@ -33,25 +34,23 @@ enum {
 };
 
 static inline bool cel_lin_plain(cel_linear_format f) { return f <= CEL_LIN_BF16; }
+// Single floats in their order, no integers.
+static inline bool cel_lin_floats(cel_linear_format f) { return cel_lin_plain(f) || f == CEL_LIN_MLX_MXFP8; }
 static inline bool cel_lin_i16(const cel_linear *w) {
-  return !cel_lin_plain(w->format) && w->precision == CEL_LIN_PREC_I16;
+  return !cel_lin_floats(w->format) && w->precision == CEL_LIN_PREC_I16;
 }
 static inline int cel_lin_unit(const cel_linear *w) {
-  if (cel_lin_plain(w->format)) return 8;
+  if (cel_lin_floats(w->format)) return 8;
   return w->format == CEL_LIN_AFFINE && w->bits == 4 ? 64 : 32;
 }
 // Scales per unit: 1 or 2.
 static inline int cel_lin_halves(const cel_linear *w) {
-  if (w->format == CEL_LIN_Q6_K) return 2;
-  return w->format == CEL_LIN_AFFINE && w->bits == 4 && w->group == 32 ? 2 : 1;
+  if (w->format == CEL_LIN_AFFINE) return w->bits == 4 && w->group == 32 ? 2 : 1;
+  return cel_linear_traits_of(w->format)->scales;
 }
-static inline bool cel_lin_biased(cel_linear_format f) {
-  return f == CEL_LIN_Q4_1 || f == CEL_LIN_Q5_1 || f == CEL_LIN_Q4_K || f == CEL_LIN_Q5_K || f == CEL_LIN_AFFINE;
-}
+static inline bool cel_lin_biased(cel_linear_format f) { return cel_linear_traits_of(f)->biased; }
 // Activation sums per unit: as many as biases; one where there are none, so that packs can be shared.
-static inline int cel_lin_sums(const cel_linear *w) {
-  return w->format == CEL_LIN_AFFINE ? cel_lin_halves(w) : 1;
-}
+static inline int cel_lin_sums(const cel_linear *w) { return cel_lin_biased(w->format) ? cel_lin_halves(w) : 1; }
 static inline int64_t cel_lin_units(const cel_linear *w) {
   int u = cel_lin_unit(w);
   return (w->cols + u - 1) / u;
@@ -113,19 +112,35 @@ static inline void cel_lin_k_scale(const uint8_t *s, int j, int *scale, int *min
   }
 }
 
-// Bytes of one block and its elements, GGUF formats.
-static inline int cel_lin_block_bytes(cel_linear_format f) {
-  switch (f) {
-    case CEL_LIN_Q4_0: return 18;
-    case CEL_LIN_Q4_1: return 20;
-    case CEL_LIN_Q5_0: return 22;
-    case CEL_LIN_Q5_1: return 24;
-    case CEL_LIN_Q8_0: return 34;
-    case CEL_LIN_Q4_K: return 144;
-    case CEL_LIN_Q5_K: return 176;
-    case CEL_LIN_Q6_K: return 210;
-    default: return 0;
-  }
+// Power of two 2^(e - 127), halved, exact: the two lowest are subnormal. GGUF's; in MLX 255 is infinite.
+static inline float cel_lin_half_power(uint8_t e) {
+  return cel_f32_from_bits(e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23);
+}
+static inline float cel_lin_mlx_half_power(uint8_t e) {
+  return e == 255 ? cel_f32_from_bits(0x7F800000u) : cel_lin_half_power(e);
+}
+// E4M3: the four exponent and three mantissa bits where f32 has them, 2^120 too small; 127 is the one NaN.
+static inline float cel_lin_e4m3(uint8_t v) {
+  if ((v & 127) == 127) return cel_f32_from_bits(0x7FC00000u);
+  float x = cel_f32_from_bits((v & 127u) << 20) * 0x1p120f;
+  return v & 128 ? -x : x;
+}
+// Sixteen values of IQ4_NL and IQ4_XS; E2M1 numbers, doubled.
+extern const int8_t cel_lin_nl_values[16], cel_lin_e2m1_values[16];
+// Sixteen scales of the 12 bytes of a Q3_K block: low nibbles in bytes 0..7 (first eight low, then high), bit pair
+// k of byte 8 + j above scale 4k + j; 32 added.
+static inline int cel_lin_q3_scale(const uint8_t *s, int g) {
+  int low = g < 8 ? s[g] & 15 : s[g - 8] >> 4, high = s[8 + g % 4] >> (g / 4 * 2) & 3;
+  return (low | high << 4) - 32;
+}
+// Scale g of 8 of an IQ4_XS block: nibbles behind four bytes, upper bit pairs in the u16 at 2; 32 added.
+static inline int cel_lin_xs_scale(const uint8_t *b, int g) {
+  return ((b[4 + g / 2] >> (g % 2 * 4) & 15) | (cel_lin_u16(b + 2) >> (2 * g) & 3) << 4) - 32;
+}
+// Element i of a row of mxfp8.
+static inline float cel_lin_mxfp8(const cel_linear *w, int64_t row, int64_t i) {
+  float scale = cel_lin_mlx_half_power(w->scales[row * (w->cols / 32) + i / 32]) * 2;
+  return cel_lin_e4m3(w->w[row * w->w_row_bytes + i]) * scale;
 }
 
 // Unit u of row `row` as integers by position, scales and biases (2 each; equal where there is only one).
@@ -134,5 +149,7 @@ typedef struct cel_lin_unit_values {
   float s[2], b[2];
 } cel_lin_unit_values;
 void cel_lin_decode(const cel_linear *w, int64_t row, int64_t u, cel_lin_unit_values *out);
+// The same for one unit of a block of two to four bits, of a table or of digits (linear_small.c).
+void cel_lin_decode_small(cel_linear_format f, const uint8_t *block, int unit, cel_lin_unit_values *out);
 
 #endif

@@ -111,13 +111,16 @@ static void unpack_i16(const cel_linear *w, int64_t row, uint8_t *out) {
   }
 }
 
+static float single(const cel_linear *w, int64_t row, int64_t i) {
+  return cel_lin_plain(w->format) ? cel_lin_float(w->w + row * w->w_row_bytes, (int)w->format, i) : cel_lin_mxfp8(w, row, i);
+}
+
 static void unpack_f32(const cel_linear *w, int64_t row, float *out) {
   int unit = cel_lin_unit(w);
   int64_t units = cel_lin_units(w);
   cel_lin_unit_values v;
-  if (cel_lin_plain(w->format)) {
-    for (int64_t i = 0; i < units * 8; i++)
-      out[i] = i < w->cols ? cel_lin_float(w->w + row * w->w_row_bytes, (int)w->format, i) : 0;
+  if (cel_lin_floats(w->format)) {
+    for (int64_t i = 0; i < units * 8; i++) out[i] = i < w->cols ? single(w, row, i) : 0;
     return;
   }
   for (int64_t u = 0; u < units; u++) {
@@ -143,8 +146,8 @@ void cel_scalar_linear_row(const cel_linear *w, int64_t row, float *out) {
   int unit = cel_lin_unit(w);
   int64_t units = cel_lin_units(w);
   cel_lin_unit_values v;
-  if (cel_lin_plain(w->format)) {
-    for (int64_t i = 0; i < w->cols; i++) out[i] = cel_lin_float(w->w + row * w->w_row_bytes, (int)w->format, i);
+  if (cel_lin_floats(w->format)) {
+    for (int64_t i = 0; i < w->cols; i++) out[i] = single(w, row, i);
     return;
   }
   for (int64_t u = 0; u < units; u++) {

@@ -100,7 +100,8 @@ void cel_avx2_linear_pack(const cel_linear *w, const float *x, int64_t x_stride,
     return;
   }
   for (int64_t t = 0; t < n_tokens; t++, x += x_stride, packed += pack_stride) {
-    if (cel_lin_unit(w) == 32) pack_row(w, 32, 1, x, packed);
+    if (cel_lin_unit(w) == 32 && cel_lin_sums(w) == 1) pack_row(w, 32, 1, x, packed);
+    else if (cel_lin_unit(w) == 32) pack_row(w, 32, 2, x, packed);
     else if (cel_lin_sums(w) == 1) pack_row(w, 64, 1, x, packed);
     else pack_row(w, 64, 2, x, packed);
   }
@@ -310,7 +311,7 @@ static CEL_ALWAYS_INLINE void panel_mul(tile g, int unit, int halves, bool bias,
   if (n_rows) tile_rows(g, unit, halves, bias, 1, n_tokens);
 }
 
-// The five shapes there are; kept apart from the formats so that the tiles are compiled once per shape.
+// The six shapes there are; kept apart from the formats so that the tiles are compiled once per shape.
 static CEL_NOINLINE void panel32(const tile *g, int64_t n_rows, int64_t n_tokens) {
   panel_mul(*g, 32, 1, false, n_rows, n_tokens);
 }
@@ -319,6 +320,9 @@ static CEL_NOINLINE void panel32_bias(const tile *g, int64_t n_rows, int64_t n_t
 }
 static CEL_NOINLINE void panel32_halves(const tile *g, int64_t n_rows, int64_t n_tokens) {
   panel_mul(*g, 32, 2, false, n_rows, n_tokens);
+}
+static CEL_NOINLINE void panel32_halves_bias(const tile *g, int64_t n_rows, int64_t n_tokens) {
+  panel_mul(*g, 32, 2, true, n_rows, n_tokens);
 }
 static CEL_NOINLINE void panel64(const tile *g, int64_t n_rows, int64_t n_tokens) {
   panel_mul(*g, 64, 1, true, n_rows, n_tokens);
@@ -330,7 +334,8 @@ static CEL_NOINLINE void panel64_halves(const tile *g, int64_t n_rows, int64_t n
 static CEL_ALWAYS_INLINE void panel(lin_kind f, const tile *g, int64_t n_rows, int64_t n_tokens) {
   if (f == K_AFFINE4) panel64(g, n_rows, n_tokens);
   else if (f == K_AFFINE4_G32) panel64_halves(g, n_rows, n_tokens);
-  else if (f == K_Q6_K) panel32_halves(g, n_rows, n_tokens);
+  else if (halves_of(f) == 2 && biased(f)) panel32_halves_bias(g, n_rows, n_tokens);
+  else if (halves_of(f) == 2) panel32_halves(g, n_rows, n_tokens);
   else if (biased(f)) panel32_bias(g, n_rows, n_tokens);
   else panel32(g, n_rows, n_tokens);
 }
@@ -350,34 +355,38 @@ static CEL_ALWAYS_INLINE void gemm(lin_kind f, const cel_linear *w, const uint8_
     }
 }
 
-#define MUL(f)                                                                                               \
+typedef void mul_body(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
+                      int64_t y_stride, int64_t begin, int64_t end, uint8_t *scratch);
+
+// Files are full of the first: their single tokens read the rows as they lie. The others unpack rows for one
+// token too.
+#define FUSED(X) \
+  X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K) X(AFFINE8) X(AFFINE4) X(AFFINE4_G32)
+#define UNPACKED(X)                                                                                             \
+  X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(TQ1_0) X(TQ2_0) X(Q8_1) X(Q8_K) X(AFFINE2) X(AFFINE3) X(AFFINE5) \
+  X(AFFINE6) X(MLX_MXFP4) X(MLX_NVFP4)
+
+#define MUL_FUSED(f)                                                                                          \
   static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride,           \
                                    int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,  \
                                    uint8_t *scratch) {                                                        \
-    if (n_tokens == 1) gemv(f, w, packed, y, begin, end, (float *)(void *)scratch);                                                     \
-    else gemm(f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, scratch);                         \
+    if (n_tokens == 1) gemv(K_##f, w, packed, y, begin, end, (float *)(void *)scratch);                       \
+    else gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, scratch);                     \
   }
-MUL(K_Q4_0)
-MUL(K_Q4_1)
-MUL(K_Q5_0)
-MUL(K_Q5_1)
-MUL(K_Q8_0)
-MUL(K_Q4_K)
-MUL(K_Q5_K)
-MUL(K_Q6_K)
-MUL(K_AFFINE8)
-MUL(K_AFFINE4)
-MUL(K_AFFINE4_G32)
+#define MUL_UNPACKED(f)                                                                                       \
+  static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride,           \
+                                   int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,  \
+                                   uint8_t *scratch) {                                                        \
+    gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, scratch);                          \
+  }
+FUSED(MUL_FUSED)
+UNPACKED(MUL_UNPACKED)
 
 void cel_avx2_linear_mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                          int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch) {
-  typedef void mul_body(const cel_linear *, const uint8_t *, int64_t, int64_t, float *, int64_t, int64_t, int64_t,
-                        uint8_t *);
-  static mul_body *const bodies[] = {
-    [K_Q4_0] = mul_K_Q4_0, [K_Q4_1] = mul_K_Q4_1, [K_Q5_0] = mul_K_Q5_0,       [K_Q5_1] = mul_K_Q5_1,
-    [K_Q8_0] = mul_K_Q8_0, [K_Q4_K] = mul_K_Q4_K, [K_Q5_K] = mul_K_Q5_K,       [K_Q6_K] = mul_K_Q6_K,
-    [K_AFFINE8] = mul_K_AFFINE8, [K_AFFINE4] = mul_K_AFFINE4, [K_AFFINE4_G32] = mul_K_AFFINE4_G32,
-  };
+#define BODY(f) [K_##f] = mul_##f,
+  static mul_body *const bodies[] = {FUSED(BODY) UNPACKED(BODY)};
+#undef BODY
   if (!cel_lin_i16(w)) {
     cel_avx2_linear_mul_f32(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch);
     return;

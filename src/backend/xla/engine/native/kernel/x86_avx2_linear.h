@@ -10,37 +10,76 @@
 
 // The formats as kernels see them: affine splits by bits and by scales per unit.
 typedef enum lin_kind {
-  K_Q4_0, K_Q4_1, K_Q5_0, K_Q5_1, K_Q8_0, K_Q4_K, K_Q5_K, K_Q6_K,
-  K_AFFINE8, K_AFFINE4, K_AFFINE4_G32
+#define CEL_LINEAR(code, name, block, bytes, scales, biased) K_##code,
+#include "backend/xla/engine/native/kernel/linear.def"
+#undef CEL_LINEAR
+  K_AFFINE2, K_AFFINE3, K_AFFINE4, K_AFFINE4_G32, K_AFFINE5, K_AFFINE6, K_AFFINE8
 } lin_kind;
 
 static inline lin_kind kind_of(const cel_linear *w) {
-  if (w->format != CEL_LIN_AFFINE) return (lin_kind)((int)w->format - CEL_LIN_Q4_0);
-  if (w->bits == 8) return K_AFFINE8;
-  return w->group == 32 ? K_AFFINE4_G32 : K_AFFINE4;
+  if (w->format != CEL_LIN_AFFINE) return (lin_kind)w->format;
+  switch (w->bits) {
+    case 2: return K_AFFINE2;
+    case 3: return K_AFFINE3;
+    case 4: return w->group == 32 ? K_AFFINE4_G32 : K_AFFINE4;
+    case 5: return K_AFFINE5;
+    case 6: return K_AFFINE6;
+    default: return K_AFFINE8;
+  }
 }
-static CEL_ALWAYS_INLINE int unit_of(lin_kind k) { return k >= K_AFFINE4 ? 64 : 32; }
-static CEL_ALWAYS_INLINE int halves_of(lin_kind k) { return k == K_Q6_K || k == K_AFFINE4_G32 ? 2 : 1; }
+// Bits of an MLX kind's element, 0 for others.
+static CEL_ALWAYS_INLINE int bits_of(lin_kind k) {
+  switch (k) {
+    case K_AFFINE2: return 2;
+    case K_AFFINE3: return 3;
+    case K_AFFINE4:
+    case K_AFFINE4_G32:
+    case K_MLX_MXFP4:
+    case K_MLX_NVFP4: return 4;
+    case K_AFFINE5: return 5;
+    case K_AFFINE6: return 6;
+    case K_AFFINE8: return 8;
+    default: return 0;
+  }
+}
+static CEL_ALWAYS_INLINE bool affine(lin_kind k) { return k >= K_AFFINE2; }
+static CEL_ALWAYS_INLINE int unit_of(lin_kind k) { return k == K_AFFINE4 || k == K_AFFINE4_G32 ? 64 : 32; }
+static CEL_ALWAYS_INLINE int halves_of(lin_kind k) {
+  switch (k) {
+#define CEL_LINEAR(code, name, block, bytes, scales, biased) case K_##code: return scales;
+#include "backend/xla/engine/native/kernel/linear.def"
+#undef CEL_LINEAR
+    default: return k == K_AFFINE4_G32 ? 2 : 1;
+  }
+}
 static CEL_ALWAYS_INLINE bool biased(lin_kind k) {
-  return k == K_Q4_1 || k == K_Q5_1 || k == K_Q4_K || k == K_Q5_K || k >= K_AFFINE8;
+  switch (k) {
+#define CEL_LINEAR(code, name, block, bytes, scales, biased) case K_##code: return biased;
+#include "backend/xla/engine/native/kernel/linear.def"
+#undef CEL_LINEAR
+    default: return true;
+  }
+}
+static CEL_ALWAYS_INLINE int block_of(lin_kind k) {
+  switch (k) {
+#define CEL_LINEAR(code, name, block, bytes, scales, biased) case K_##code: return block;
+#include "backend/xla/engine/native/kernel/linear.def"
+#undef CEL_LINEAR
+    default: return 0;
+  }
 }
 static CEL_ALWAYS_INLINE int block_bytes_of(lin_kind k) {
   switch (k) {
-    case K_Q4_0: return 18;
-    case K_Q4_1: return 20;
-    case K_Q5_0: return 22;
-    case K_Q5_1: return 24;
-    case K_Q8_0: return 34;
-    case K_Q4_K: return 144;
-    case K_Q5_K: return 176;
-    case K_Q6_K: return 210;
+#define CEL_LINEAR(code, name, block, bytes, scales, biased) case K_##code: return bytes;
+#include "backend/xla/engine/native/kernel/linear.def"
+#undef CEL_LINEAR
     default: return 0;
   }
 }
 // Bytes of one batch of 8 units.
 static CEL_ALWAYS_INLINE int batch_bytes_of(lin_kind k) {
-  if (k >= K_AFFINE8) return 256;
-  return k >= K_Q4_K ? block_bytes_of(k) : 8 * block_bytes_of(k);
+  if (bits_of(k)) return unit_of(k) * bits_of(k);
+  return block_of(k) == 256 ? block_bytes_of(k) : 8 * block_bytes_of(k);
 }
 
 static CEL_ALWAYS_INLINE __m256i load32(const uint8_t *p) { return _mm256_loadu_si256((const void *)p); }
@@ -72,6 +111,12 @@ static CEL_ALWAYS_INLINE void fifth_bits(const uint8_t *p, bool offset, __m256i 
   }
 }
 
+// Bytes in their order: even ones, odd ones.
+static CEL_ALWAYS_INLINE void signed_bytes(__m256i v, __m256i *q) {
+  q[0] = _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
+  q[1] = _mm256_srai_epi16(v, 8);
+}
+
 static CEL_ALWAYS_INLINE void unit_k45(const uint8_t *b, int k, bool five, __m256i *q) {
   __m256i v = load32(b + (five ? 48 : 16) + k / 2 * 32);
   if (k % 2) v = _mm256_srli_epi16(v, 4);
@@ -94,6 +139,8 @@ static CEL_ALWAYS_INLINE void unit_q6k(const uint8_t *b, int unit, __m256i *q) {
   q[1] = _mm256_sub_epi16(_mm256_srli_epi16(v, 8), set16(32));
 }
 
+#include "backend/xla/engine/native/kernel/x86_avx2_small.h"
+
 // Unit k (0..7) of the batch at b; `whole` is false for the half unit that may end a row of 4-bit affine.
 static CEL_ALWAYS_INLINE void unpack_unit(lin_kind f, const uint8_t *b, int k, bool whole, __m256i *q) {
   const uint8_t *block = b + k * block_bytes_of(f);
@@ -111,12 +158,7 @@ static CEL_ALWAYS_INLINE void unpack_unit(lin_kind f, const uint8_t *b, int k, b
       nibbles16(block + 8, q);
       fifth_bits(block + 4, false, q);
       break;
-    case K_Q8_0: {
-      __m256i v = load32(block + 2);
-      q[0] = _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8);
-      q[1] = _mm256_srai_epi16(v, 8);
-      break;
-    }
+    case K_Q8_0: signed_bytes(load32(block + 2), q); break;
     case K_Q4_K: unit_k45(b, k, false, q); break;
     case K_Q5_K: unit_k45(b, k, true, q); break;
     case K_Q6_K: unit_q6k(b, k, q); break;
@@ -126,6 +168,24 @@ static CEL_ALWAYS_INLINE void unpack_unit(lin_kind f, const uint8_t *b, int k, b
       q[1] = _mm256_srli_epi16(v, 8);
       break;
     }
+    case K_AFFINE2: fields(2, b + 8 * k, q); break;
+    case K_AFFINE3: fields(3, b + 12 * k, q); break;
+    case K_AFFINE5: fields(5, b + 20 * k, q); break;
+    case K_AFFINE6: fields(6, b + 24 * k, q); break;
+    case K_MLX_MXFP4:
+    case K_MLX_NVFP4: table_in_order(b + 16 * k, e2m1_table(), q); break;
+    case K_MXFP4: table_halves(block + 1, e2m1_table(), q); break;
+    case K_IQ4_NL: table_halves(block + 2, nl_table(), q); break;
+    case K_IQ4_XS: table_halves(b + 8 + 16 * k, nl_table(), q); break;
+    case K_Q2_K: pairs(b + 16, k, q); break;
+    case K_Q3_K: unit_q3k(b, k, q); break;
+    case K_TQ1_0: unit_tq1(b, k, q); break;
+    case K_TQ2_0:
+      pairs(b, k, q);
+      for (int i = 0; i < 2; i++) q[i] = _mm256_sub_epi16(q[i], set16(1));
+      break;
+    case K_Q8_1: signed_bytes(load32(block + 4), q); break;
+    case K_Q8_K: signed_bytes(load32(b + 4 + 32 * k), q); break;
     default: {
       const uint8_t *p = b + 32 * k;
       __m256i v = whole ? load32(p) : _mm256_zextsi128_si256(_mm_loadu_si128((const void *)p));
@@ -210,6 +270,27 @@ static CEL_ALWAYS_INLINE void affine_scales(lin_kind f, const cel_linear *w, int
   }
 }
 
+// Formats whose scales are no f16 of each block; false for the others.
+static CEL_ALWAYS_INLINE bool small_scales(lin_kind f, const cel_linear *w, const uint8_t *p, int64_t row, int64_t u0,
+                                           int64_t n, float *s, float *b) {
+  float d;
+  switch (f) {
+    case K_Q2_K: q2_scales(p, s, b); return true;
+    case K_Q3_K: q3_scales(p, s); return true;
+    case K_IQ4_XS: xs_scales(p, s); return true;
+    case K_TQ1_0: _mm256_storeu_ps(s, set8(cel_lin_f16(p + 52))); return true;
+    case K_TQ2_0: _mm256_storeu_ps(s, set8(cel_lin_f16(p + 64))); return true;
+    case K_Q8_K:
+      memcpy(&d, p, 4);
+      _mm256_storeu_ps(s, set8(d));
+      return true;
+    case K_MXFP4:
+    case K_MLX_MXFP4:
+    case K_MLX_NVFP4: byte_scales(f, w, p, row, u0, n, s); return true;
+    default: return false;
+  }
+}
+
 static CEL_ALWAYS_INLINE void batch_scales(lin_kind f, const cel_linear *w, const uint8_t *p, int64_t row, int64_t u0,
                                            int64_t n, float *s, float *b) {
   int stride = block_bytes_of(f);
@@ -223,8 +304,10 @@ static CEL_ALWAYS_INLINE void batch_scales(lin_kind f, const cel_linear *w, cons
     __m128i k = _mm_loadu_si128((const void *)(p + 192));
     _mm256_storeu_ps(s, _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(k))));
     _mm256_storeu_ps(s + 8, _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(k, 8)))));
-  } else if (f >= K_AFFINE8) {
+  } else if (affine(f)) {
     affine_scales(f, w, row, u0, n, s, b);
+  } else if (small_scales(f, w, p, row, u0, n, s, b)) {
+    return;
   } else if (n == 8) {
     _mm256_storeu_ps(s, f16_strided(p, stride));
     if (biased(f)) _mm256_storeu_ps(b, f16_strided(p + 2, stride));

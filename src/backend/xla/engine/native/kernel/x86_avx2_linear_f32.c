@@ -73,17 +73,35 @@ static CEL_ALWAYS_INLINE void widen_quantized(lin_kind f, const cel_linear *w, i
   }
 }
 
+// Four exponent and three mantissa bits to the place f32 has them, times 2^120; see cel_lin_e4m3.
+static CEL_ALWAYS_INLINE __m256 e4m3(const uint8_t *p) {
+  __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p)), low = and8(v, _mm256_set1_epi32(127));
+  __m256 x = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(low, 20)), set8(0x1p120f));
+  __m256i nan = _mm256_srli_epi32(_mm256_cmpeq_epi32(low, _mm256_set1_epi32(127)), 1);  // 0x7FFFFFFF
+  __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(v, 7), 31);
+  return _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_or_si256(nan, sign)));
+}
+
+static CEL_ALWAYS_INLINE void widen_mxfp8(const cel_linear *w, int64_t row, float *out) {
+  const uint8_t *p = w->w + row * w->w_row_bytes, *scales = w->scales + row * (w->cols / 32);
+  for (int64_t i = 0; i < w->cols; i += 8)
+    _mm256_storeu_ps(out + i, _mm256_mul_ps(e4m3(p + i), set8(cel_lin_mlx_half_power(scales[i / 32]) * 2)));
+}
+
 static CEL_NOINLINE void widen_row(const cel_linear *w, int64_t row, float *out) {
-  if (w->format == CEL_LIN_F32) widen_plain(w, CEL_LIN_F32, row, out);
-  else if (w->format == CEL_LIN_F16) widen_plain(w, CEL_LIN_F16, row, out);
-  else if (w->format == CEL_LIN_BF16) widen_plain(w, CEL_LIN_BF16, row, out);
-  else
-    switch (kind_of(w)) {
+  switch (kind_of(w)) {
 #define KIND(f) case f: widen_quantized(f, w, row, out); break;
-      KIND(K_Q4_0) KIND(K_Q4_1) KIND(K_Q5_0) KIND(K_Q5_1) KIND(K_Q8_0) KIND(K_Q4_K) KIND(K_Q5_K) KIND(K_Q6_K)
-      KIND(K_AFFINE8) KIND(K_AFFINE4) KIND(K_AFFINE4_G32)
+    KIND(K_Q4_0) KIND(K_Q4_1) KIND(K_Q5_0) KIND(K_Q5_1) KIND(K_Q8_0) KIND(K_Q4_K) KIND(K_Q5_K) KIND(K_Q6_K)
+    KIND(K_Q2_K) KIND(K_Q3_K) KIND(K_IQ4_NL) KIND(K_IQ4_XS) KIND(K_MXFP4) KIND(K_TQ1_0) KIND(K_TQ2_0) KIND(K_Q8_1)
+    KIND(K_Q8_K) KIND(K_AFFINE2) KIND(K_AFFINE3) KIND(K_AFFINE4) KIND(K_AFFINE4_G32) KIND(K_AFFINE5) KIND(K_AFFINE6)
+    KIND(K_AFFINE8) KIND(K_MLX_MXFP4) KIND(K_MLX_NVFP4)
 #undef KIND
-    }
+    case K_F32: widen_plain(w, CEL_LIN_F32, row, out); break;
+    case K_F16: widen_plain(w, CEL_LIN_F16, row, out); break;
+    case K_BF16: widen_plain(w, CEL_LIN_BF16, row, out); break;
+    case K_MLX_MXFP8: widen_mxfp8(w, row, out); break;
+    case K_AFFINE: break;  // one of the above
+  }
 }
 
 typedef struct tile_f32 {

@@ -279,5 +279,6 @@ void NAME(linear_mul)(const cel_linear *w, const uint8_t *packed, int64_t pack_s
     KIND(K_Q4_0) KIND(K_Q4_1) KIND(K_Q5_0) KIND(K_Q5_1) KIND(K_Q8_0) KIND(K_Q4_K) KIND(K_Q5_K) KIND(K_Q6_K)
     KIND(K_AFFINE8) KIND(K_AFFINE4) KIND(K_AFFINE4_G32)
 #undef KIND
+    default: cel_avx2_linear_mul(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch);
   }
 }
