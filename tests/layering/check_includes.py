@@ -49,6 +49,8 @@ TABLE = {
     # The public interface, include/mlxcel, on top of what the command line uses too.
     "api": ["generate", "session", "arch", "model", "text", "text/template", "sample"],
     "server": ["generate", "session", "arch", "model", "text", "media", "sample"],
+    # The public library, a thin layer over the rest; its headers are include/mlxcel/. Nobody includes it.
+    "api": ["generate", "session", "arch", "model", "text", "text/template", "sample"],
     "cli": ["generate", "session", "arch", "model", "text", "text/template", "media", "sample"],
 }
 
