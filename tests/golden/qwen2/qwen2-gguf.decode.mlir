@@ -126,16 +126,31 @@ module @qwen2_decode {
     return %10 : tensor<2x1x16xf32> loc("layers.0.attn")
   }
   func.func private @kv_append(%cache: tensor<2x2x1x32x16xf32>, %new: tensor<2x1x16xf32>, %slots: tensor<2xi32>, %positions: tensor<2xi32>, %layer: tensor<i32>) -> tensor<2x2x1x32x16xf32> {
-    %0 = stablehlo.broadcast_in_dim %layer, dims = [] : (tensor<i32>) -> tensor<2x1x1xi32> loc("layers.0.attn")
-    %1 = stablehlo.broadcast_in_dim %slots, dims = [0] : (tensor<2xi32>) -> tensor<2x1x1xi32> loc("layers.0.attn")
-    %2 = stablehlo.iota dim = 1 : tensor<2x1x1xi32> loc("layers.0.attn")
-    %3 = stablehlo.broadcast_in_dim %positions, dims = [0] : (tensor<2xi32>) -> tensor<2x1x1xi32> loc("layers.0.attn")
-    %4 = stablehlo.concatenate %0, %1, %2, %3, dim = 2 : (tensor<2x1x1xi32>, tensor<2x1x1xi32>, tensor<2x1x1xi32>, tensor<2x1x1xi32>) -> tensor<2x1x4xi32> loc("layers.0.attn")
-    %5 = "stablehlo.scatter"(%cache, %4, %new) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [2], inserted_window_dims = [0, 1, 2, 3], scatter_dims_to_operand_dims = [0, 1, 2, 3], index_vector_dim = 2>, unique_indices = false}> ({
+    %c = stablehlo.constant dense<2> : tensor<2xi32> loc("layers.0.attn")
+    %0 = stablehlo.compare LT, %slots, %c, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1> loc("layers.0.attn")
+    %1 = stablehlo.slice %slots [0:1] : (tensor<2xi32>) -> tensor<1xi32> loc("layers.0.attn")
+    %2 = stablehlo.reshape %1 : (tensor<1xi32>) -> tensor<i32> loc("layers.0.attn")
+    %3 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<i32>) -> tensor<2xi32> loc("layers.0.attn")
+    %4 = stablehlo.select %0, %slots, %3 : tensor<2xi1>, tensor<2xi32> loc("layers.0.attn")
+    %5 = stablehlo.slice %positions [0:1] : (tensor<2xi32>) -> tensor<1xi32> loc("layers.0.attn")
+    %6 = stablehlo.reshape %5 : (tensor<1xi32>) -> tensor<i32> loc("layers.0.attn")
+    %7 = stablehlo.broadcast_in_dim %6, dims = [] : (tensor<i32>) -> tensor<2xi32> loc("layers.0.attn")
+    %8 = stablehlo.select %0, %positions, %7 : tensor<2xi1>, tensor<2xi32> loc("layers.0.attn")
+    %9 = stablehlo.slice %new [0:1, 0:1, 0:16] : (tensor<2x1x16xf32>) -> tensor<1x1x16xf32> loc("layers.0.attn")
+    %10 = stablehlo.reshape %9 : (tensor<1x1x16xf32>) -> tensor<1x16xf32> loc("layers.0.attn")
+    %11 = stablehlo.broadcast_in_dim %10, dims = [1, 2] : (tensor<1x16xf32>) -> tensor<2x1x16xf32> loc("layers.0.attn")
+    %12 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<2xi1>) -> tensor<2x1x16xi1> loc("layers.0.attn")
+    %13 = stablehlo.select %12, %new, %11 : tensor<2x1x16xi1>, tensor<2x1x16xf32> loc("layers.0.attn")
+    %14 = stablehlo.broadcast_in_dim %layer, dims = [] : (tensor<i32>) -> tensor<2x1x1xi32> loc("layers.0.attn")
+    %15 = stablehlo.broadcast_in_dim %4, dims = [0] : (tensor<2xi32>) -> tensor<2x1x1xi32> loc("layers.0.attn")
+    %16 = stablehlo.iota dim = 1 : tensor<2x1x1xi32> loc("layers.0.attn")
+    %17 = stablehlo.broadcast_in_dim %8, dims = [0] : (tensor<2xi32>) -> tensor<2x1x1xi32> loc("layers.0.attn")
+    %18 = stablehlo.concatenate %14, %15, %16, %17, dim = 2 : (tensor<2x1x1xi32>, tensor<2x1x1xi32>, tensor<2x1x1xi32>, tensor<2x1x1xi32>) -> tensor<2x1x4xi32> loc("layers.0.attn")
+    %19 = "stablehlo.scatter"(%cache, %18, %13) <{indices_are_sorted = false, scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [2], inserted_window_dims = [0, 1, 2, 3], scatter_dims_to_operand_dims = [0, 1, 2, 3], index_vector_dim = 2>, unique_indices = false}> ({
     ^bb0(%arg0: tensor<f32>, %arg1: tensor<f32>):
       stablehlo.return %arg1 : tensor<f32>
     }) : (tensor<2x2x1x32x16xf32>, tensor<2x1x4xi32>, tensor<2x1x16xf32>) -> tensor<2x2x1x32x16xf32> loc("layers.0.attn")
-    return %5 : tensor<2x2x1x32x16xf32> loc("layers.0.attn")
+    return %19 : tensor<2x2x1x32x16xf32> loc("layers.0.attn")
   }
   func.func private @attention(%q: tensor<2x2x16xf32>, %kcache: tensor<2x2x1x32x16xf32>, %vcache: tensor<2x2x1x32x16xf32>, %slots: tensor<2xi32>, %positions: tensor<2xi32>, %layer: tensor<i32>) -> tensor<2x2x16xf32> {
     %c = stablehlo.constant dense<0> : tensor<i32> loc("layers.0.attn")

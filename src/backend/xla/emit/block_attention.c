@@ -15,6 +15,29 @@ static hlo write_indices(cel_hlo_builder *b, int64_t n, int64_t n_kv, hlo layer,
   return cel_hlo_concat(b, parts, 4, 2);
 }
 
+static hlo first_everywhere(cel_hlo_builder *b, hlo x) {
+  if (!x) return NULL;
+  const cel_hlo_type *t = x->type;
+  int64_t map[CEL_HLO_MAX_RANK] = {0}, start[CEL_HLO_MAX_RANK] = {0}, limit[CEL_HLO_MAX_RANK], rest = t->rank - 1;
+  for (int i = 0; i < rest; i++) map[i] = i + 1;
+  for (int i = 0; i < t->rank; i++) limit[i] = i ? t->dims[i] : 1;
+  hlo first = cel_hlo_reshape(b, cel_hlo_slice(b, x, start, limit, NULL), (int)rest, t->dims + 1);
+  return cel_hlo_broadcast(b, first, t->rank, t->dims, map);
+}
+
+// Rows of padding (slot >= rows) repeat what row 0 writes. StableHLO drops a write out of range, so this changes
+// nothing; IREE 3.13 has no such check and would write past the cache.
+static void repeat_first(cel_hlo_builder *b, int64_t rows, hlo *slots, hlo *positions, hlo *fresh) {
+  if (!*slots || !*fresh) return;
+  const cel_hlo_type *t = (*fresh)->type;
+  int64_t map[1] = {0};
+  hlo limit = cel_hlo_splat(b, CEL_ET_I32, 1, (*slots)->type->dims, (double)rows);
+  hlo real = cel_hlo_compare(b, "LT", *slots, limit);
+  *slots = cel_hlo_select(b, real, *slots, first_everywhere(b, *slots));
+  *positions = cel_hlo_select(b, real, *positions, first_everywhere(b, *positions));
+  *fresh = cel_hlo_select(b, cel_hlo_broadcast(b, real, t->rank, t->dims, map), *fresh, first_everywhere(b, *fresh));
+}
+
 static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fresh) {
   if (!cache || !fresh) return NULL;
   cel_emit_scope scope;
@@ -24,6 +47,7 @@ static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fres
   hlo c = cel_hlo_arg(b, "cache", cache->type), x = cel_hlo_arg(b, "new", fresh->type);
   hlo slots = cel_hlo_arg(b, "slots", e->slots->type), positions = cel_hlo_arg(b, "positions", e->positions->type);
   hlo layer = cel_hlo_arg(b, "layer", cel_hlo_tensor(b->module, CEL_ET_I32, 0, NULL));
+  if (e->slots->type->rank == 1 && e->n > 1) repeat_first(b, cache->type->dims[1], &slots, &positions, &x);
   cel_hlo_scatter_dims dims = {.n_window = 1, .window = {2}, .n_inserted = 4, .inserted = {0, 1, 2, 3},
                                .n_index_map = 4, .index_map = {0, 1, 2, 3}, .index_vector_dim = 2};
   hlo y = cel_hlo_scatter(b, c, write_indices(b, e->n, e->arch->n_kv, layer, slots, positions), x, &dims, false);
