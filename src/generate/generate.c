@@ -129,10 +129,9 @@ static void finish_text(job *j) {
   if (!j->detokenizer) return;
   cel_detokenizer_finish(j->detokenizer, &j->piece);
   cel_stop_push(&j->stop, cel_buf_str(&j->piece), &j->safe);
-  bool hit = j->stop.hit;
   cel_stop_finish(&j->stop, &j->safe);
   deliver(j);
-  if (hit) j->reply->finish_reason = "stop";
+  if (j->stop.hit) j->reply->finish_reason = "stop";
 }
 
 // In parts where someone may lose patience meanwhile. What the backend would refuse goes to it whole, so that its

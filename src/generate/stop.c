@@ -33,6 +33,9 @@ void cel_stop_push(cel_stop *s, cel_str text, cel_buf *out) {
 }
 
 void cel_stop_finish(cel_stop *s, cel_buf *out) {
-  if (!s->hit) cel_buf_add(out, s->held.p, s->held.n);
+  size_t i = 0;
+  while (i < s->held.n && at(s, s->held.p + i, s->held.n - i) != 2) i++;  // behind the head of one that never came
+  if (!s->hit) cel_buf_add(out, s->held.p, i);
+  s->hit |= i < s->held.n;
   cel_buf_clear(&s->held);
 }

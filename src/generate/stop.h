@@ -18,7 +18,7 @@ void cel_stop_deinit(cel_stop *s);
 // Takes more text; appends to `out` what is certain to lie before any stop. After a hit (the earliest match;
 // the longest of those at one place is irrelevant, both end there) nothing comes out any more.
 void cel_stop_push(cel_stop *s, cel_str text, cel_buf *out);
-// The stream has ended: what was held is plain text, unless a stop was hit.
+// The stream has ended: what was held is plain text, up to a stop that stands whole in it (then `hit` is set).
 void cel_stop_finish(cel_stop *s, cel_buf *out);
 
 #endif
