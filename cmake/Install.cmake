@@ -7,11 +7,12 @@ file(RELATIVE_PATH CEL_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INST
 string(REGEX REPLACE "/$" "" CEL_PC_UP "${CEL_PC_UP}")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/mlxcel.pc.in ${CMAKE_BINARY_DIR}/mlxcel.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/mlxcel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/manual) # empty where tools/ cannot run
 install(DIRECTORY ${CMAKE_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
 install(FILES ${CMAKE_BINARY_DIR}/manual/mlxcel.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-        RENAME mlxcel)
-install(FILES ${CMAKE_BINARY_DIR}/manual/mlxcel.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _mlxcel)
-install(FILES ${CMAKE_BINARY_DIR}/manual/mlxcel.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+        RENAME mlxcel OPTIONAL)
+install(FILES ${CMAKE_BINARY_DIR}/manual/mlxcel.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _mlxcel OPTIONAL)
+install(FILES ${CMAKE_BINARY_DIR}/manual/mlxcel.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d OPTIONAL)
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_SOURCE_DIR}/NOTICE
         DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
@@ -20,15 +21,15 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDI
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME mlxcel)
 set(CPACK_PACKAGE_VENDOR mlxcel)
-set(CPACK_PACKAGE_CONTACT "the mlxcel authors <mlxcel@localhost>")
+set(CPACK_PACKAGE_CONTACT "the mlxcel authors <mlxcel@mlxcel.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_SOURCE_DIR}/LICENSE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION " mlxcel runs language models from their published checkpoints (safetensors,
- GGUF) on the CPU: a program with its manual, and a C library.")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "mlxcel runs language models from their published checkpoints (safetensors,
+GGUF) on the CPU: a program with its manual, and a C library.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)      # what the program and the library are linked with
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)  # and a trigger of ldconfig
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libjansson-dev, libpcre2-dev, libutf8proc-dev")  # for linking libmlxcel.a

@@ -57,7 +57,7 @@ static void zsh_text(FILE *to, const char *s) {
 }
 
 static void zsh_spec(FILE *to, const tool_option *o, const char *name, int n) {
-  fprintf(to, "        '%s%.*s%s[", strcmp(o->kind, "LIST") ? "" : "*", n, name, o->argument ? (n == 2 ? "+" : "=") : "");
+  fprintf(to, "        '%s%.*s%s[", strcmp(o->kind, "LIST") ? "" : "*", n, name, o->argument && n > 2 ? "=" : "");
   zsh_text(to, o->help);
   fputc(']', to);
   if (o->argument) {
@@ -90,7 +90,7 @@ void tool_zsh(FILE *to) {
   for (const tool_command *c = tool_commands; c->name; c++) {
     fputs("    ", to);
     command_pattern(to, c);
-    fputs(")\n      _arguments -s \\\n", to);
+    fputs(")\n      _arguments \\\n", to);
     for (const tool_option *o = tool_options; o->names; o++) {
       if (tool_takes(c, o)) zsh_option(to, o);
     }

@@ -59,12 +59,28 @@ def complete(prefix, *words):
     return run("bash", "-c", script, "bash", file, *words).stdout.split()
 
 
+def check_fish(prefix, commands):
+    """What fish offers. (zsh has no such question; its file is parsed.)"""
+    file = os.path.join(prefix, "share/fish/vendor_completions.d/mlxcel.fish")
+
+    def offers(line):
+        out = run("fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", file, line).stdout
+        return {row.split("\t")[0] for row in out.splitlines()}
+
+    expect(set(commands) <= offers("mlxcel "), "fish: commands")
+    expect(offers("mlxcel gen --te") == {"--temp", "--temperature"}, "fish: options: %s" % offers("mlxcel gen --te"))
+    for c in commands:
+        expect(set(options_of(prefix, "mlxcel-%s.1" % c)) <= offers("mlxcel %s --" % c), "fish: options of %s" % c)
+
+
 def check_completions(prefix, commands):
     for shell, file in (("zsh", "zsh/site-functions/_mlxcel"), ("fish", "fish/vendor_completions.d/mlxcel.fish")):
         path = os.path.join(prefix, "share", file)
         expect(os.path.getsize(path) > 1000, "%s is empty" % path)
         if shutil.which(shell):
             run(shell, "-n", path)
+    if shutil.which("fish"):
+        check_fish(prefix, commands)
     if not shutil.which("bash"):
         return
     expect(sorted(complete(prefix, "mlxcel", "")) == sorted(commands + ["--help", "--version"]), "bash: commands")
