@@ -29,7 +29,7 @@ Stage = namedtuple("Stage", "preset targets select")
 
 ALL = [
     Stage("release", [], []),
-    Stage("asan", [], ["-L", "^(unit|fuzz|kernel|conform|cli)$", "-E", "^cli_(oracle|smollm2)"]),
+    Stage("asan", [], ["-L", "^(unit|fuzz|kernel|conform|api|cli)$", "-E", "^cli_(oracle|smollm2)"]),
     Stage("tsan", ["thread_tests"], ["-L", "^threads$"]),
 ]
 QUICK = [Stage("release", [], ["-L", "^(unit|kernel|fuzz|layering|docs|golden)$"])]
