@@ -97,13 +97,18 @@ class Handler(BaseHTTPRequestHandler):
         return self.reply(200, body, [("Content-Type", "application/json")])
 
 
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        pass  # peers that hang up are what this is about
+
+
 class Hub:
     def __init__(self):
         self.lock = threading.Lock()
         self.repos = {}
         self.elsewhere_asked = []
         self.elsewhere_body = {}
-        self.servers = [ThreadingHTTPServer(("127.0.0.1", 0), Handler) for _ in range(2)]
+        self.servers = [Server(("127.0.0.1", 0), Handler) for _ in range(2)]
         for s in self.servers:
             s.hub, s.daemon_threads = self, True
             threading.Thread(target=s.serve_forever, daemon=True).start()
