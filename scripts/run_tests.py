@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Builds and runs the tests, and ends with one line: N passed, N failed, N skipped.
 
-    run_tests.py            everything: the release build's tests, unit tests and seed corpora with the address and
-                            undefined-behaviour sanitizers, what uses threads with the thread sanitizer
-    run_tests.py --quick    the release build's tests that need no model and no package: seconds
-    run_tests.py --arm64    unit and kernel tests cross-built for arm64, under qemu
+    run_tests.py               everything: the release build's tests; most of them again with the address and
+                               undefined-behaviour sanitizers; what uses threads with the thread sanitizer
+    run_tests.py --stage asan  one of these three builds: release, asan, tsan
+    run_tests.py --quick       the release build's tests that need no model and no package
+    run_tests.py --arm64       unit and kernel tests cross-built for arm64, under qemu
 
 Counted are single checks where a program says them (cmocka's lines, TAP's `ok` and `not ok`); a program that says
 none is one. What the tests find in the environment (a test that lacks one skips and says so):
@@ -144,13 +145,15 @@ def main():
     kind = ap.add_mutually_exclusive_group()
     kind.add_argument("--quick", action="store_true")
     kind.add_argument("--arm64", action="store_true")
+    kind.add_argument("--stage", choices=[stage.preset for stage in ALL])
     a = ap.parse_args()
     tools = os.path.join(ROOT, "build", "tools", "bin")  # a newer CMake, where deps.sh had to bring one
     if os.path.isdir(tools):
         os.environ["PATH"] = tools + os.pathsep + os.environ["PATH"]
     env = dict(os.environ) if a.quick or a.arm64 else environment_of_tests()
     counts = Counts()
-    for stage in QUICK if a.quick else ARM64 if a.arm64 else ALL:
+    stages = QUICK if a.quick else ARM64 if a.arm64 else ALL
+    for stage in [s for s in stages if a.stage in (None, s.preset)]:
         start = time.monotonic()
         run_stage(stage, env, counts)
         print("%s took %.0f s" % (stage.preset, time.monotonic() - start), flush=True)
