@@ -56,18 +56,19 @@ void cel_checkpoint_close(cel_checkpoint *c);  // NULL is fine
 
 const cel_tensor *cel_checkpoint_find(const cel_checkpoint *c, const char *name);  // NULL when absent
 
-// A linear or embedding weight as the graph needs it: plain, GGUF blocks, or MLX affine.
+// A linear or embedding weight as the graph needs it: plain, GGUF blocks, or MLX.
 typedef struct cel_weight {
   const char *name;           // module path without ".weight"
   int64_t rows, cols;         // [out, in]
-  const cel_tensor *tensor;   // the matrix: plain dtype, GGUF blocks, or U32 words (affine)
-  const cel_tensor *scales;   // affine only, else NULL
+  const cel_tensor *tensor;   // the matrix: plain dtype, GGUF blocks, or U32 words (MLX)
+  const char *mode;           // MLX: "affine", "mxfp4", "mxfp8" or "nvfp4"; else NULL
+  const cel_tensor *scales;   // MLX only, else NULL
   const cel_tensor *biases;   // affine only
-  int bits, group;            // affine only
+  int bits, group;            // MLX only
 } cel_weight;
 
-// Finds MODULE.weight (+ .scales, .biases: their presence decides, not the config) and checks shapes
-// against each other. CEL_NOT_FOUND when there is no MODULE.weight. Where the config's quantization
+// Finds MODULE.weight (+ .scales, .biases: their presence decides, not the config; scales of bytes are those of a
+// floating mode) and checks shapes against each other. CEL_NOT_FOUND when there is no MODULE.weight. Where the config's quantization
 // block (per-module overrides included) contradicts the shapes, the error names tensor and both.
 CEL_MUST_CHECK cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, cel_weight *out,
                                                 cel_err *err);

@@ -42,7 +42,7 @@ CEL_MUST_CHECK cel_status cel_checkpoint_open_shards(cel_checkpoint *c, cel_err 
 CEL_MUST_CHECK cel_status cel_checkpoint_load_templates(cel_checkpoint *c, cel_err *err);
 // quantization.c: finds the config's MLX quantization block; other containers are refused by name.
 CEL_MUST_CHECK cel_status cel_checkpoint_read_quantization(cel_checkpoint *c, cel_err *err);
-// What the block says about one module; 0 and NULL where it says nothing.
+// What the block says about one module; 0 and NULL where it says nothing (a block without a mode says affine).
 typedef struct cel_quantization { int64_t bits, group; const char *mode; } cel_quantization;
 cel_quantization cel_checkpoint_quantization_of(const cel_checkpoint *c, const char *module);
 

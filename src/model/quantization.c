@@ -15,7 +15,7 @@ static cel_status find_block(const cel_json *config, const char *dir, const cel_
   const char *method = own ? NULL : cel_json_string(other, "quant_method", NULL);
   if (!method) return CEL_OK;
   return cel_fail(err, CEL_UNSUPPORTED, "%s/config.json: quantization_config.quant_method \"%s\" is not supported; MLX "
-                  "affine weights and plain ones are", dir, cel_show(cel_str_of(method)).text);
+                  "weights and plain ones are", dir, cel_show(cel_str_of(method)).text);
 }
 
 // ---- overrides ------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ cel_status cel_checkpoint_read_quantization(cel_checkpoint *c, cel_err *err) {
 
 static cel_quantization values_of(const cel_json *block) {
   return (cel_quantization){cel_json_int(block, "bits", 0), cel_json_int(block, "group_size", 0),
-                            cel_json_string(block, "mode", NULL)};
+                            cel_json_string(block, "mode", block ? "affine" : NULL)};
 }
 
 // An override without a mode is affine, whatever the top level says (as mlx reads it).

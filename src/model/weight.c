@@ -1,7 +1,9 @@
-// Linear and embedding weights: plain matrices, GGUF blocks, MLX affine triples.
+// Linear and embedding weights: plain matrices, GGUF blocks, MLX's words with scales (and biases).
 #include <stdio.h>
+#include <string.h>
 
 #include "base/checked.h"
+#include "base/macros.h"
 #include "model/checkpoint_private.h"
 
 static const cel_tensor *find_part(const cel_checkpoint *c, const char *module, const char *part) {
@@ -40,16 +42,32 @@ static bool same_shape(const cel_tensor *a, const cel_tensor *b) {
 
 static bool is_float(cel_dtype t) { return t == CEL_DT_F32 || t == CEL_DT_F16 || t == CEL_DT_BF16; }
 
-static cel_status check_triple(const cel_weight *w, const char *mode, cel_err *err) {
+static bool known_mode(const char *mode) {
+  static const char *const modes[] = {"affine", "mxfp4", "mxfp8", "nvfp4"};
+  for (int i = 0; i < CEL_COUNT(modes); i++)
+    if (!strcmp(mode, modes[i])) return true;
+  return false;
+}
+
+// Words, scales and biases by themselves, and the config's mode against the scales' type.
+static cel_status check_parts(const cel_weight *w, const char *mode, cel_err *err) {
   const cel_tensor *t = w->tensor, *s = w->scales;
-  if (s->dtype == CEL_DT_U8 || (mode && strcmp(mode, "affine") != 0)) {
-    char problem[96];
-    snprintf(problem, sizeof problem, "quantization mode \"%.30s\" is not supported; affine is", mode ? mode : "mxfp4");
+  bool bytes = s->dtype == CEL_DT_U8;
+  char problem[144];
+  if (mode && !known_mode(mode)) {
+    snprintf(problem, sizeof problem, "quantization mode \"%.30s\" is not supported; affine, mxfp4, mxfp8 and nvfp4 are", mode);
     return bad_tensor(t, CEL_UNSUPPORTED, problem, err);
   }
+  if (mode && bytes != (strcmp(mode, "affine") != 0)) {
+    snprintf(problem, sizeof problem, "the config's mode \"%s\" has scales of %s", mode, bytes ? "floats" : "bytes (U8)");
+    return bad_pair(w, problem, err);
+  }
   if (t->dtype != CEL_DT_U32) return bad_pair(w, "scaled weights are packed in U32 words", err);
-  if (s->rank != 2 || !is_float(s->dtype)) return bad_pair(w, "scales are an F32, F16 or BF16 matrix", err);
-  if (!w->biases || !same_shape(s, w->biases)) return bad_pair(w, "biases of the scales' type and shape are needed", err);
+  if (s->rank != 2 || (!bytes && !is_float(s->dtype))) return bad_pair(w, "scales are an F32, F16, BF16 or U8 matrix", err);
+  if (bytes && w->biases) return bad_pair(w, "scales of bytes go without biases", err);
+  if (!bytes && (!w->biases || !same_shape(s, w->biases))) {
+    return bad_pair(w, "biases of the scales' type and shape are needed", err);
+  }
   if (s->dims[0] != t->dims[0] || s->dims[1] < 1) return bad_pair(w, "both need the same rows, and groups", err);
   return CEL_OK;
 }
@@ -57,27 +75,56 @@ static cel_status check_triple(const cel_weight *w, const char *mode, cel_err *e
 static bool known_bits(int64_t b) { return (b >= 2 && b <= 6) || b == 8; }
 static bool known_group(int64_t g) { return g == 32 || g == 64 || g == 128; }
 
-// A group of g elements of b bits takes words * 32 / groups bits. What the config leaves open follows from
-// that; what it says must agree.
-static cel_status fit_bits(cel_weight *w, cel_quantization q, cel_err *err) {
+static cel_status bits_per_group(const cel_weight *w, int64_t *out, cel_err *err) {
   int64_t stream, groups = w->scales->dims[1];
-  char problem[160];
   if (!cel_mul_i64(w->tensor->dims[1], 32, &stream) || stream % groups != 0 || stream / groups > 8 * 128) {
     return bad_pair(w, "the words of a row do not divide into its groups", err);
   }
-  int64_t per_group = stream / groups, group = q.group, bits = q.bits;
+  *out = stream / groups;
+  return CEL_OK;
+}
+
+static cel_status accept(cel_weight *w, const char *mode, int64_t bits, int64_t group, cel_err *err) {
+  w->mode = mode;
+  w->bits = (int)bits;
+  w->group = (int)group;
+  w->rows = w->tensor->dims[0];
+  return cel_mul_i64(w->scales->dims[1], group, &w->cols) ? CEL_OK : bad_pair(w, "too many columns", err);
+}
+
+// A group of g elements of b bits takes words * 32 / groups bits. What the config leaves open follows from
+// that; what it says must agree.
+static cel_status fit_affine(cel_weight *w, cel_quantization q, int64_t per_group, cel_err *err) {
+  char problem[160];
+  int64_t group = q.group, bits = q.bits;
   if (!group) group = known_bits(bits) ? per_group / bits : 64;
   if (!bits && known_group(group)) bits = per_group / group;
-  if (known_group(group) && known_bits(bits) && bits * group == per_group) {
-    w->bits = (int)bits;
-    w->group = (int)group;
-    w->rows = w->tensor->dims[0];
-    return cel_mul_i64(groups, group, &w->cols) ? CEL_OK : bad_pair(w, "too many columns", err);
-  }
+  if (known_group(group) && known_bits(bits) && bits * group == per_group) return accept(w, "affine", bits, group, err);
   snprintf(problem, sizeof problem, "%lld bits per group; the config's %lld bits in groups of %lld take %lld (2 to 6 and "
            "8 bits, groups of 32, 64, 128 are known)", (long long)per_group, (long long)bits, (long long)group,
            known_bits(bits) && known_group(group) ? (long long)(bits * group) : -1LL);
   return bad_pair(w, problem, err);
+}
+
+// The three floating modes differ in the bits of a group.
+static cel_status fit_micro(cel_weight *w, cel_quantization q, int64_t per_group, cel_err *err) {
+  int bits = per_group == 256 ? 8 : 4, group = per_group == 64 ? 16 : 32;
+  const char *mode = bits * group == per_group ? cel_micro_name(bits, group) : NULL;
+  if (mode && (!q.mode || !strcmp(q.mode, mode)) && (!q.bits || q.bits == bits) && (!q.group || q.group == group)) {
+    return accept(w, mode, bits, group, err);
+  }
+  char problem[224];
+  snprintf(problem, sizeof problem, "%lld bits per group; the config says %.30s with %lld bits in groups of %lld (mxfp4 has 4 "
+           "in 32, mxfp8 8 in 32, nvfp4 4 in 16)", (long long)per_group, q.mode ? q.mode : "no mode", (long long)q.bits,
+           (long long)q.group);
+  return bad_pair(w, problem, err);
+}
+
+static cel_status fit(cel_weight *w, cel_quantization q, cel_err *err) {
+  int64_t per_group;
+  CEL_TRY(check_parts(w, q.mode, err));
+  CEL_TRY(bits_per_group(w, &per_group, err));
+  return w->biases ? fit_affine(w, q, per_group, err) : fit_micro(w, q, per_group, err);
 }
 
 cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, cel_weight *out, cel_err *err) {
@@ -89,9 +136,9 @@ cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, ce
   w.name = c->priv->modules[w.tensor - c->tensors];
   if (w.tensor->rank != 2 || w.tensor->bytes == 0) return bad_tensor(w.tensor, CEL_MALFORMED, "a matrix is needed", err);
   if (w.scales) {
-    cel_quantization q = cel_checkpoint_quantization_of(c, module);
-    CEL_TRY(check_triple(&w, q.mode, err));
-    CEL_TRY(fit_bits(&w, q, err));
+    const cel_tensor *global = find_part(c, module, "global_scale");
+    if (global) return bad_tensor(global, CEL_UNSUPPORTED, "a scale of the whole matrix is not supported", err);
+    CEL_TRY(fit(&w, cel_checkpoint_quantization_of(c, module), err));
   } else {
     CEL_TRY(plain(&w, err));
   }
@@ -107,7 +154,11 @@ void cel_weight_row(const cel_weight *w, int64_t r, float *dst) {
     return;
   }
   int64_t scale_bytes = w->scales->bytes / w->rows;
-  const uint8_t *scales = w->scales->data, *biases = w->biases->data;
+  const uint8_t *scales = w->scales->data, *biases = w->biases ? w->biases->data : NULL;
+  if (!biases) {
+    cel_micro_widen(data + r * row_bytes, scales + r * scale_bytes, w->bits, w->group, w->cols, dst);
+    return;
+  }
   cel_affine_widen(data + r * row_bytes, scales + r * scale_bytes, biases + r * scale_bytes, w->scales->dtype, w->bits,
                    w->group, w->cols, dst);
 }

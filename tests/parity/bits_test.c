@@ -10,7 +10,8 @@
 
 #include "support/oracle.h"
 
-static const char *const names[] = {"llama3", "qwen3", "mistral", "gemma3", "qwen2", "llama3-q4g64", "qwen3-q8g64", "llama-gguf"};
+static const char *const names[] = {"llama3", "qwen3", "mistral", "gemma3", "qwen2", "llama3-q4g64", "qwen3-q8g64", "llama-gguf",
+                                    "qwen3-q3g64", "llama3-mixed", "qwen3-nvfp4", "llama3-mxfp8", "llama-blocks"};
 
 static float *all_logits(const char *path, const oracle_case *c, int64_t vocab, int n_threads, int chunk) {
   loaded l;

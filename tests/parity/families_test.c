@@ -81,18 +81,38 @@ FAMILY(qwen3_4_bit, "qwen3-q4g32")
 FAMILY(qwen3_8_bit, "qwen3-q8g64")
 FAMILY(llama_gguf, "llama-gguf")
 FAMILY(qwen2_gguf, "qwen2-gguf")
+FAMILY(llama3_2_bit, "llama3-q2g32")
+FAMILY(qwen3_3_bit, "qwen3-q3g64")
+FAMILY(llama3_5_bit, "llama3-q5g32")
+FAMILY(qwen3_6_bit, "qwen3-q6g64")
+FAMILY(llama3_mixed_bits, "llama3-mixed")
+FAMILY(qwen3_mxfp4, "qwen3-mxfp4")
+FAMILY(llama3_mxfp8, "llama3-mxfp8")
+FAMILY(qwen3_nvfp4, "qwen3-nvfp4")
+FAMILY(llama_gguf_blocks, "llama-blocks")
 
-// 16-bit activations: the same tokens, logits within 3e-4 of the largest one.
-#define I16(id, name)                                          \
-  static void id##_keeps_the_tokens_at_16_bits(void **s) {      \
-    (void)s;                                                   \
-    check(name, "i16", 3e-4);                             \
+// 16-bit activations: the same tokens, logits within 3e-4 of the largest one (measured: 0.9e-4 to 2.8e-4), or 4e-4
+// where rows are 256 wide (measured: 3.2e-4).
+#define I16_WITHIN(id, name, bound)                         \
+  static void id##_keeps_the_tokens_at_16_bits(void **s) {  \
+    (void)s;                                                \
+    check(name, "i16", bound);                              \
   }
+#define I16(id, name) I16_WITHIN(id, name, 3e-4)
 I16(llama3_4_bit, "llama3-q4g64")
 I16(llama3_8_bit, "llama3-q8g32")
 I16(qwen3_4_bit, "qwen3-q4g32")
 I16(qwen3_8_bit, "qwen3-q8g64")
 I16(llama_gguf, "llama-gguf")
+I16(llama3_2_bit, "llama3-q2g32")
+I16(qwen3_3_bit, "qwen3-q3g64")
+I16(llama3_5_bit, "llama3-q5g32")
+I16(qwen3_6_bit, "qwen3-q6g64")
+I16(llama3_mixed_bits, "llama3-mixed")
+I16(qwen3_mxfp4, "qwen3-mxfp4")
+I16(llama3_mxfp8, "llama3-mxfp8")
+I16(qwen3_nvfp4, "qwen3-nvfp4")
+I16_WITHIN(llama_gguf_blocks, "llama-blocks", 4e-4)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -111,11 +131,29 @@ int main(void) {
       cmocka_unit_test(qwen3_8_bit_equals_the_reference),
       cmocka_unit_test(llama_gguf_equals_the_reference),
       cmocka_unit_test(qwen2_gguf_equals_the_reference),
+      cmocka_unit_test(llama3_2_bit_equals_the_reference),
+      cmocka_unit_test(qwen3_3_bit_equals_the_reference),
+      cmocka_unit_test(llama3_5_bit_equals_the_reference),
+      cmocka_unit_test(qwen3_6_bit_equals_the_reference),
+      cmocka_unit_test(llama3_mixed_bits_equals_the_reference),
+      cmocka_unit_test(qwen3_mxfp4_equals_the_reference),
+      cmocka_unit_test(llama3_mxfp8_equals_the_reference),
+      cmocka_unit_test(qwen3_nvfp4_equals_the_reference),
+      cmocka_unit_test(llama_gguf_blocks_equals_the_reference),
       cmocka_unit_test(llama3_4_bit_keeps_the_tokens_at_16_bits),
       cmocka_unit_test(llama3_8_bit_keeps_the_tokens_at_16_bits),
       cmocka_unit_test(qwen3_4_bit_keeps_the_tokens_at_16_bits),
       cmocka_unit_test(qwen3_8_bit_keeps_the_tokens_at_16_bits),
       cmocka_unit_test(llama_gguf_keeps_the_tokens_at_16_bits),
+      cmocka_unit_test(llama3_2_bit_keeps_the_tokens_at_16_bits),
+      cmocka_unit_test(qwen3_3_bit_keeps_the_tokens_at_16_bits),
+      cmocka_unit_test(llama3_5_bit_keeps_the_tokens_at_16_bits),
+      cmocka_unit_test(qwen3_6_bit_keeps_the_tokens_at_16_bits),
+      cmocka_unit_test(llama3_mixed_bits_keeps_the_tokens_at_16_bits),
+      cmocka_unit_test(qwen3_mxfp4_keeps_the_tokens_at_16_bits),
+      cmocka_unit_test(llama3_mxfp8_keeps_the_tokens_at_16_bits),
+      cmocka_unit_test(qwen3_nvfp4_keeps_the_tokens_at_16_bits),
+      cmocka_unit_test(llama_gguf_blocks_keeps_the_tokens_at_16_bits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

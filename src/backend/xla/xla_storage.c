@@ -14,10 +14,10 @@ static cel_status matrix(void *context, const char *module, cel_storage *out, ce
   *out = (cel_storage){.format = t->name, .rows = w.rows, .cols = w.cols};
   cel_etype type;
   if (w.scales) {
-    out->format = "affine";
+    out->format = w.mode;
     out->bits = w.bits;
     out->group = w.group;
-    (void)plain_etype(w.scales->dtype, &out->scale_type);
+    if (!plain_etype(w.scales->dtype, &out->scale_type)) out->scale_type = CEL_ET_UI8;
     return CEL_OK;
   }
   if (plain_etype(w.tensor->dtype, &type)) return CEL_OK;

@@ -311,6 +311,7 @@ static void weight_is(folder *f, const char *module, int bits, int group, int64_
   cel_weight w;
   cel_err err;
   if (cel_checkpoint_weight(c, module, &w, &err) != CEL_OK) fail_msg("refused: %s", err.text);
+  assert_string_equal(w.mode, "affine");
   assert_int_equal(w.bits, bits);
   assert_int_equal(w.group, group);
   assert_int_equal(w.rows, 2);
@@ -389,11 +390,89 @@ static void shapes_that_contradict_the_config_are_refused_with_both(void **state
   weight_is_refused(&f, "model.x", CEL_MALFORMED, "biases", "[2, 2]");
 }
 
+// As affine_folder, with scales of bytes; `extra`: one more tensor of the module.
+static folder micro_folder(const char *config, int words, int groups, const char *extra) {
+  folder f = folder_new();
+  st_maker m = {0};
+  char name[100], shape[40];
+  add_text(&f, "config.json", config);
+  snprintf(shape, sizeof shape, "[2,%d]", words);
+  st(&m, "model.x.weight", "U32", shape, (size_t)words * 8);
+  snprintf(shape, sizeof shape, "[2,%d]", groups);
+  st(&m, "model.x.scales", "U8", shape, (size_t)groups * 2);
+  snprintf(name, sizeof name, "model.x.%s", extra ? extra : "");
+  if (extra) st(&m, name, "U8", shape, (size_t)groups * 2);
+  st_write(&m, &f, "model.safetensors");
+  return f;
+}
+
+static void micro_is(folder *f, const char *mode, int bits, int group, int64_t cols) {
+  cel_checkpoint *c = open_well(f->path);
+  cel_weight w;
+  cel_err err;
+  if (cel_checkpoint_weight(c, "model.x", &w, &err) != CEL_OK) fail_msg("refused: %s", err.text);
+  assert_string_equal(w.mode, mode);
+  assert_int_equal(w.bits, bits);
+  assert_int_equal(w.group, group);
+  assert_int_equal(w.cols, cols);
+  assert_null(w.biases);
+  float *row = malloc((size_t)cols * sizeof *row), *want = malloc((size_t)cols * sizeof *want);
+  cel_weight_row(&w, 1, row);
+  cel_micro_widen((const uint8_t *)w.tensor->data + w.tensor->bytes / 2, (const uint8_t *)w.scales->data + w.scales->bytes / 2,
+                  bits, group, cols, want);
+  assert_memory_equal(row, want, (size_t)cols * sizeof *row);
+  free(row);
+  free(want);
+  cel_checkpoint_close(c);
+  folder_remove(f);
+}
+
+#define MODE(group, bits, mode) "{\"quantization\": {\"group_size\": " group ", \"bits\": " bits ", \"mode\": \"" mode "\"}}"
+
+static void scales_of_bytes_are_a_floating_mode_told_by_its_shapes(void **state) {
+  (void)state;
+  folder f = micro_folder(MODE("32", "4", "mxfp4"), 8, 2, NULL);
+  micro_is(&f, "mxfp4", 4, 32, 64);
+  f = micro_folder(MODE("32", "8", "mxfp8"), 16, 2, NULL);
+  micro_is(&f, "mxfp8", 8, 32, 64);
+  f = micro_folder(MODE("16", "4", "nvfp4"), 8, 4, NULL);
+  micro_is(&f, "nvfp4", 4, 16, 64);
+  f = micro_folder("{}", 4, 2, NULL);  // the config need not say it
+  micro_is(&f, "nvfp4", 4, 16, 32);
+}
+
+static void floating_modes_that_the_config_contradicts_are_refused(void **state) {
+  (void)state;
+  folder f = micro_folder(MODE("32", "4", "nvfp4"), 8, 2, NULL);
+  weight_is_refused(&f, "model.x", CEL_MALFORMED, "nvfp4", "[2, 8]");
+  f = micro_folder(MODE("32", "8", "mxfp4"), 8, 2, NULL);
+  weight_is_refused(&f, "model.x", CEL_MALFORMED, "8 bits", "groups of 32");
+  f = micro_folder(MODE("32", "4", "mxfp4"), 9, 2, NULL);
+  weight_is_refused(&f, "model.x", CEL_MALFORMED, "144 bits per group", "[2, 9]");
+  f = micro_folder("{\"quantization\": {\"group_size\": 32, \"bits\": 4}}", 8, 2, NULL);  // no mode: affine
+  weight_is_refused(&f, "model.x", CEL_MALFORMED, "\"affine\"", "U8");
+  f = micro_folder("{\"quantization\": {\"bits\": 4, \"group_size\": 32, \"mode\": \"mxfp4\", \"model.x\": {\"group_size\": 32, "
+                   "\"bits\": 4}}}", 8, 2, NULL);  // nor in the override
+  weight_is_refused(&f, "model.x", CEL_MALFORMED, "\"affine\"", "U8");
+  f = micro_folder(MODE("32", "4", "mxfp4"), 8, 2, "biases");
+  weight_is_refused(&f, "model.x", CEL_MALFORMED, "without biases", "");
+  f = micro_folder(MODE("16", "4", "nvfp4"), 8, 4, "global_scale");
+  weight_is_refused(&f, "model.x", CEL_UNSUPPORTED, "global_scale", "whole matrix");
+  f = affine_folder(MODE("32", "4", "mxfp4"), "model.x", 8, 2, true);
+  weight_is_refused(&f, "model.x", CEL_MALFORMED, "\"mxfp4\"", "BF16");
+  f = micro_folder(MODE("32", "4", "zip"), 8, 2, NULL);
+  weight_is_refused(&f, "model.x", CEL_UNSUPPORTED, "\"zip\"", "affine");
+}
+
+static void a_module_said_to_be_plain_is_what_its_tensors_say(void **state) {
+  (void)state;
+  folder f = affine_folder(Q(", \"model.x\": false"), "model.x", 16, 2, true);
+  weight_is(&f, "model.x", 4, 64, 128);
+}
+
 static void other_quantizations_are_refused_by_name(void **state) {
   (void)state;
-  folder f = affine_folder("{\"quantization\": {\"group_size\": 32, \"bits\": 4, \"mode\": \"mxfp4\"}}", "model.x", 8, 2, true);
-  weight_is_refused(&f, "model.x", CEL_UNSUPPORTED, "\"mxfp4\"", "affine");
-  f = affine_folder("{\"quantization\": {\"bits\": 4, \"group_size\": 32, \"mode\": \"mxfp4\", \"model.x\": {\"group_size\": 64, "
+  folder f = affine_folder("{\"quantization\": {\"bits\": 4, \"group_size\": 32, \"mode\": \"mxfp4\", \"model.x\": {\"group_size\": 64, "
                     "\"bits\": 8}}}", "model.x", 32, 2, true);  // an override without a mode is affine
   weight_is(&f, "model.x", 8, 64, 128);
   f = plain_folder();
@@ -450,6 +529,9 @@ int main(void) {
     cmocka_unit_test(affine_weights_take_bits_and_groups_from_config_and_shapes),
     cmocka_unit_test(an_override_is_found_under_every_form_of_its_path),
     cmocka_unit_test(shapes_that_contradict_the_config_are_refused_with_both),
+    cmocka_unit_test(scales_of_bytes_are_a_floating_mode_told_by_its_shapes),
+    cmocka_unit_test(floating_modes_that_the_config_contradicts_are_refused),
+    cmocka_unit_test(a_module_said_to_be_plain_is_what_its_tensors_say),
     cmocka_unit_test(other_quantizations_are_refused_by_name),
     cmocka_unit_test(weights_that_are_none_are_refused),
     cmocka_unit_test(a_plain_weight_gives_its_rows),

@@ -87,6 +87,30 @@ static void affine_rows_widen_bit_for_bit_for_all_bits_groups_and_scale_types(vo
   }
 }
 
+static void floating_modes_widen_bit_for_bit(void **state) {
+  (void)state;
+  static const struct { const char *name; int bits, group; } modes[] = {{"mxfp4", 4, 32}, {"mxfp8", 8, 32}, {"nvfp4", 4, 16}};
+  for (int i = 0; i < 3; i++) {
+    char name[40];
+    snprintf(name, sizeof name, "mode_%s", modes[i].name);
+    assert_string_equal(cel_micro_name(modes[i].bits, modes[i].group), modes[i].name);
+    vector v = load(name);
+    char *copy = malloc(v.packed_bytes);
+    float *got = malloc(v.n * sizeof *got);
+    memcpy(copy, v.packed, v.packed_bytes);
+    cel_micro_widen(copy, v.scales, modes[i].bits, modes[i].group, v.n, got);
+    for (uint32_t k = 0; k < v.n; k++) {  // zeros lose their sign
+      float want;
+      memcpy(&want, v.want + 4 * k, 4);
+      if (got[k] != want) fail_msg("%s[%u]: %a, the reference has %a", name, k, (double)got[k], (double)want);
+    }
+    free(copy);
+    free(got);
+    free(v.file);
+  }
+  assert_null(cel_micro_name(8, 16));
+}
+
 static void sizes_are_whole_blocks_and_do_not_wrap(void **state) {
   (void)state;
   int64_t bytes;
@@ -117,6 +141,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_float_and_block_format_widens_bit_for_bit),
     cmocka_unit_test(affine_rows_widen_bit_for_bit_for_all_bits_groups_and_scale_types),
+    cmocka_unit_test(floating_modes_widen_bit_for_bit),
     cmocka_unit_test(sizes_are_whole_blocks_and_do_not_wrap),
     cmocka_unit_test(types_are_found_by_the_files_own_words),
   };

@@ -1,22 +1,21 @@
 // Matrix products with stored weights, and the embedding lookup: composites around block_dequant.c.
-#include <string.h>
-
 #include "backend/xla/emit/emit_internal.h"
 
 static bool is_plain(const cel_storage *s) { return s->format[0] == 'F' || s->format[0] == 'B'; }
 
-// The operands a weight brings along (1, or 3 for affine).
+// The operands a weight brings along: 1, with scales 2, with biases 3.
 static int weight_operands(const cel_emit_weight *w, hlo *out) {
   out[0] = w->w;
   if (!w->scales) return 1;
   out[1] = w->scales;
+  if (!w->biases) return 2;
   out[2] = w->biases;
   return 3;
 }
 
 static int storage_attrs(cel_hlo_builder *b, const cel_storage *s, cel_hlo_attr **attrs) {
   attrs[0] = cel_hlo_new_string(b, "format", s->format);
-  if (strcmp(s->format, "affine") != 0) return 1;
+  if (!s->group) return 1;
   attrs[1] = cel_hlo_new_int(b, "bits", CEL_ET_I32, s->bits);
   attrs[2] = cel_hlo_new_int(b, "group", CEL_ET_I32, s->group);
   return 3;

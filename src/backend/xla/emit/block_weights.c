@@ -24,10 +24,11 @@ static void matrix_arguments(cel_emit *e, cel_emit_weight *w, const char *module
   const cel_storage *s = &w->storage;
   char name[256];
   snprintf(name, sizeof name, "%s.weight", module);
-  if (!strcmp(s->format, "affine")) {
+  if (s->group > 0) {
     w->w = argument(e, name, CEL_ET_UI32, s->rows, s->cols * s->bits / 32);
     snprintf(name, sizeof name, "%s.scales", module);
     w->scales = argument(e, name, s->scale_type, s->rows, s->cols / s->group);
+    if (strcmp(s->format, "affine") != 0) return;  // MLX's floating modes have no biases
     snprintf(name, sizeof name, "%s.biases", module);
     w->biases = argument(e, name, s->scale_type, s->rows, s->cols / s->group);
   } else if (s->row_bytes > 0) {

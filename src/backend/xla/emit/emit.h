@@ -12,7 +12,7 @@
 //            -> logits f32[B, V], kcache, vcache
 //            B rows of B different sequences, each at its own position
 // kcache, vcache: f32[layers, rows, kv heads, capacity, head dim]. A token is written at (slot, position)
-// before it attends to keys 0 .. position. A slot >= rows is dropped by the write: padding rows use it.
+// before it attends to keys 0 .. position. A slot >= rows writes nothing: rows of padding have it, behind real ones.
 // rope_freqs (one per rope table whose frequencies depend on the length) are per row; other tables are
 // constants of the module.
 //
@@ -32,11 +32,11 @@
 
 // How a matrix is stored.
 typedef struct cel_storage {
-  const char *format;    // "F32" "F16" "BF16", a GGUF block format "Q4_1", or "affine" (MLX)
+  const char *format;    // "F32" "F16" "BF16", a GGUF block format "Q4_1", or "affine" "mxfp4" "mxfp8" "nvfp4" (MLX)
   int64_t rows, cols;    // [out, in]
   int64_t row_bytes;     // block formats: bytes of one row
-  int bits, group;       // affine
-  cel_etype scale_type;  // affine: F32, F16, BF16
+  int bits, group;       // MLX; 0 for the others
+  cel_etype scale_type;  // affine: F32, F16, BF16, else UI8
 } cel_storage;
 
 // Answers for the emitter, from a checkpoint or a test. CEL_NOT_FOUND when there is no such tensor (the

@@ -8,7 +8,7 @@
 typedef struct cel_emit_weight {
   bool present;
   cel_storage storage;        // of a matrix
-  hlo w, scales, biases;      // arguments; scales and biases for affine only
+  hlo w, scales, biases;      // arguments; scales for MLX only, biases for affine only
   hlo bias;                   // f32 [rows], NULL when the layer has none
   hlo vector;                 // a norm's weight as f32 [n]
 } cel_emit_weight;

@@ -6,14 +6,9 @@ static const char *const kind_names[] = {
     [CEL_STEP_ROPE] = "rope",           [CEL_STEP_GATED] = "gated",           [CEL_STEP_APPEND] = "kv_append",
     [CEL_STEP_ATTENTION] = "attention", [CEL_STEP_ELEMENTWISE] = "elementwise", [CEL_STEP_CONVERT] = "convert",
     [CEL_STEP_SLICE_ROWS] = "slice_rows", [CEL_STEP_COPY] = "copy",           [CEL_STEP_REFERENCE] = "reference"};
-static const char *const format_names[] = {
-    [CEL_LIN_F32] = "F32",   [CEL_LIN_F16] = "F16",   [CEL_LIN_BF16] = "BF16", [CEL_LIN_Q4_0] = "Q4_0",
-    [CEL_LIN_Q4_1] = "Q4_1", [CEL_LIN_Q5_0] = "Q5_0", [CEL_LIN_Q5_1] = "Q5_1", [CEL_LIN_Q8_0] = "Q8_0",
-    [CEL_LIN_Q4_K] = "Q4_K", [CEL_LIN_Q5_K] = "Q5_K", [CEL_LIN_Q6_K] = "Q6_K", [CEL_LIN_AFFINE] = "affine"};
-
 static void weight_line(cel_buf *out, const cel_linear *w) {
-  cel_buf_printf(out, " %s[%lld, %lld]", format_names[w->format], (long long)w->rows, (long long)w->cols);
-  if (w->format == CEL_LIN_AFFINE) cel_buf_printf(out, "/%d bits, group %d", w->bits, w->group);
+  cel_buf_printf(out, " %s[%lld, %lld]", cel_linear_traits_of(w->format)->name, (long long)w->rows, (long long)w->cols);
+  if (w->group) cel_buf_printf(out, "/%d bits, group %d", w->bits, w->group);
 }
 
 static void step_line(const cel_plan *p, const cel_step *s, cel_buf *out) {

@@ -6,13 +6,6 @@
 
 // ---- what kernels read -----------------------------------------------------------------------------
 
-static const struct {
-  const char *name;
-  cel_linear_format format;
-} formats[] = {{"F32", CEL_LIN_F32},   {"F16", CEL_LIN_F16},   {"BF16", CEL_LIN_BF16}, {"Q4_0", CEL_LIN_Q4_0},
-               {"Q4_1", CEL_LIN_Q4_1}, {"Q5_0", CEL_LIN_Q5_0}, {"Q5_1", CEL_LIN_Q5_1}, {"Q8_0", CEL_LIN_Q8_0},
-               {"Q4_K", CEL_LIN_Q4_K}, {"Q5_K", CEL_LIN_Q5_K}, {"Q6_K", CEL_LIN_Q6_K}, {"affine", CEL_LIN_AFFINE}};
-
 static const cel_hlo_attr *attribute(const cel_hlo_op *op, const char *name) {
   const cel_hlo_attr *dict = cel_hlo_find_attr(op, "composite_attributes");
   return dict ? cel_hlo_dict_get(dict, name) : NULL;
@@ -34,23 +27,48 @@ static const char *composite_name(const cel_hlo_op *op) {
   return a && a->kind == CEL_HLO_ATTR_STRING ? a->s : "";
 }
 
-static bool known_format(const cel_hlo_op *op, cel_linear_format *out) {
-  const char *name = string_of(op, "format");
-  for (int i = 0; i < CEL_COUNT(formats); i++) {
-    if (strcmp(name, formats[i].name) != 0) continue;
-    *out = formats[i].format;
-    if (*out != CEL_LIN_AFFINE) return op->n_operands == 2;
-    int64_t bits = int_of(op, "bits", 0), group = int_of(op, "group", 0);
-    return op->n_operands == 4 && (bits == 4 || bits == 8) && (group == 32 || group == 64 || group == 128);
-  }
-  return false;
+static bool has_dims(const cel_hlo_type *t, int64_t rows, int64_t cols) {
+  return t->rank == 2 && t->dims[0] == rows && t->dims[1] == cols;
 }
 
-static int64_t columns(const cel_hlo_op *op, cel_linear_format format) {
-  // A linear's x has them; an embedding's result does.
+static bool is_float(cel_etype t) { return t == CEL_ET_F32 || t == CEL_ET_F16 || t == CEL_ET_BF16; }
+
+// MLX: words, scales and biases of the sizes that bits and group ask for, and bits and group that kernels know.
+static bool fits_words(const cel_hlo_op *op, cel_linear_format f, int64_t cols) {
+  const cel_hlo_type *w = op->operands[1]->type, *s = op->n_operands > 2 ? op->operands[2]->type : NULL;
+  int64_t bits = int_of(op, "bits", 0), group = int_of(op, "group", 0);
+  bool affine = f == CEL_LIN_AFFINE;
+  if (op->n_operands != (affine ? 4 : 3) || w->etype != CEL_ET_UI32 || bits < 2 || bits > 8 || bits == 7) return false;
+  if (affine && group != 32 && group != 64 && group != 128) return false;
+  if (!affine && (bits != (f == CEL_LIN_MLX_MXFP8 ? 8 : 4) || group != (f == CEL_LIN_MLX_NVFP4 ? 16 : 32))) return false;
+  if (cols % 32 || cols % group || !has_dims(w, w->dims[0], cols / 32 * bits) || !has_dims(s, w->dims[0], cols / group)) return false;
+  if (!affine) return s->etype == CEL_ET_UI8;
+  return is_float(s->etype) && op->operands[3]->type->etype == s->etype && has_dims(op->operands[3]->type, s->dims[0], s->dims[1]);
+}
+
+static int64_t columns(const cel_hlo_op *op) {  // a linear's x has them; an embedding's result does
   const cel_hlo_type *x = op->operands[0]->type, *y = op->results[0].type;
-  (void)format;
-  return x->etype == CEL_ET_F32 ? x->dims[x->rank - 1] : y->dims[y->rank - 1];
+  const cel_hlo_type *t = x->etype == CEL_ET_F32 ? x : y;
+  return t->rank ? t->dims[t->rank - 1] : 0;
+}
+
+// The kernel's format of a composite's weight, if its operands are what that format has.
+static bool known_format(const cel_hlo_op *op, cel_linear_format *out) {
+  const char *name = string_of(op, "format");
+  if (op->n_operands < 2 || op->n_results != 1 || op->operands[1]->type->rank != 2) return false;
+  const cel_hlo_type *w = op->operands[1]->type;
+  int64_t cols = columns(op);
+  for (int i = 0; i < CEL_LIN_FORMATS; i++) {
+    const cel_linear_traits *t = cel_linear_traits_of((cel_linear_format)i);
+    if (strcmp(name, t->name) != 0) continue;
+    *out = (cel_linear_format)i;
+    if (!t->block) return fits_words(op, *out, cols);
+    if (op->n_operands != 2 || cols % t->block) return false;
+    if (t->block > 1) return w->etype == CEL_ET_UI8 && has_dims(w, w->dims[0], cols / t->block * t->block_bytes);
+    cel_etype type = i == CEL_LIN_F16 ? CEL_ET_F16 : i == CEL_LIN_BF16 ? CEL_ET_BF16 : CEL_ET_F32;
+    return w->etype == type && has_dims(w, w->dims[0], cols);
+  }
+  return false;
 }
 
 bool cel_plan_linear(const cel_plan *p, const cel_node *node, int first, cel_linear *out) {
@@ -58,7 +76,7 @@ bool cel_plan_linear(const cel_plan *p, const cel_node *node, int first, cel_lin
   cel_linear_format format;
   if (!known_format(op, &format)) return false;
   const cel_hlo_type *w = op->operands[first]->type;
-  *out = (cel_linear){.format = format, .precision = p->precision, .rows = w->dims[0], .cols = columns(op, format)};
+  *out = (cel_linear){.format = format, .precision = p->precision, .rows = w->dims[0], .cols = columns(op)};
   const uint8_t *bytes[3] = {0};
   for (int i = first; i < node->n_in; i++) {
     const cel_slot *s = &p->slots[cel_plan_root(p, node->in[i])];
@@ -67,7 +85,7 @@ bool cel_plan_linear(const cel_plan *p, const cel_node *node, int first, cel_lin
   }
   out->w = bytes[0];
   out->w_row_bytes = w->dims[1] * cel_etype_bytes(w->etype);
-  if (format != CEL_LIN_AFFINE) return true;
+  if (cel_linear_traits_of(format)->block) return true;
   cel_etype scale = op->operands[first + 1]->type->etype;
   out->scale_type = scale == CEL_ET_F16 ? CEL_LIN_F16 : scale == CEL_ET_BF16 ? CEL_LIN_BF16 : CEL_LIN_F32;
   out->scales = bytes[1];
@@ -98,10 +116,12 @@ static bool is(const cel_hlo_op *op, const char *name) { return !strcmp(composit
 bool cel_plan_has_kernel(const cel_hlo_op *op) {
   cel_linear_format f;
   if (is(op, "mlxcel.linear") || is(op, "mlxcel.quantized_linear")) {
-    return known_format(op, &f) && f32_operands(op, 1, 2) && op->operands[1]->type->rank == 2;
+    return known_format(op, &f) && f32_operands(op, 1, 2) &&
+           has_dims(op->results[0].type, op->operands[0]->type->dims[0], op->operands[1]->type->dims[0]);
   }
   if (is(op, "mlxcel.embedding") || is(op, "mlxcel.quantized_embedding")) {
-    return known_format(op, &f) && f32_operands(op, 0, 0) && i32_operands(op, 0, 1) && op->operands[1]->type->rank == 2;
+    return known_format(op, &f) && f32_operands(op, 0, 0) && i32_operands(op, 0, 1) &&
+           has_dims(op->results[0].type, cel_hlo_elements(op->operands[0]->type), columns(op));
   }
   if (is(op, "mlxcel.rms_norm")) return f32_operands(op, 2, 0) && op->n_operands == 2 && op->operands[1]->type->rank == 1;
   if (is(op, "mlxcel.rope")) return f32_operands(op, 3, 0) && op->operands[0]->type->rank == 3;
