@@ -67,6 +67,7 @@ library libpcre2-8 libpcre2-dev pcre2
 library libutf8proc libutf8proc-dev utf8proc
 library libedit libedit-dev libedit
 library libcurl libcurl4-openssl-dev curl
+library libcurl libcurl4-openssl-dev curl
 library cmocka libcmocka-dev cmocka
 have python3 || need python3
 if [ "$system" != Darwin ]; then

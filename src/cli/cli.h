@@ -16,6 +16,7 @@ enum {
   G_MODEL = 1 << 0, G_FILES = 1 << 1, G_PROMPT = 1 << 2, G_LENGTH = 1 << 3, G_SAMPLING = 1 << 4, G_JSON = 1 << 5,
   G_IDS = 1 << 6, G_LOGITS = 1 << 7, G_TOKENIZE = 1 << 8, G_TEMPLATE = 1 << 9, G_BENCH = 1 << 10, G_XLA = 1 << 11,
   G_CONTEXT = 1 << 12,
+  G_STORE = 1 << 20, G_DOWNLOAD = 1 << 21, G_LIST = 1 << 22, G_REMOVE = 1 << 23,
 };
 
 enum { CLI_LIST_MOST = 32, CLI_THREADS_MOST = 256 };

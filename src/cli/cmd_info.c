@@ -76,6 +76,10 @@ static const cel_env_row general[] = {
     {"MLXCEL_MODELS_DIR", "a folder", "MLXCEL_CACHE_DIR/models", "the model store"},
     {"MLXCEL_CACHE_DIR", "a folder", "~/.cache/mlxcel", "caches, history and, below it, the model store"},
     {"MLXCEL_DEFAULT_ORG", "an owner", "mlx-community", "the owner of a model named without one"},
+    {"HF_ENDPOINT", "http(s)://HOST[:PORT][/PATH]", "https://huggingface.co", "the hub that models are fetched from"},
+    {"HF_TOKEN, HUGGING_FACE_HUB_TOKEN", "a token", "none", "access to private and gated models; --token goes before them"},
+    {"HF_HUB_DOWNLOAD_TIMEOUT", "seconds from 1 to 3600", "60", "how long a download may stand still until it is tried again"},
+    {"LLAMA_ARG_OFFLINE", "1, true, on, yes (or 0, false, off, no)", "off", "no network, as --offline"},
     {"HF_HUB_CACHE, HF_HOME", "a folder", "~/.cache/huggingface", "the Hugging Face cache, read only"},
     {0}};
 

@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/json.h"
 
 static const char *variable(const char *name) {
   const char *v = getenv(name);
@@ -32,18 +34,61 @@ cel_status cel_store_root(const char *models_dir, cel_buf *out, cel_err *err) {
   return out->failed ? cel_fail_oom(err, "a folder name") : CEL_OK;
 }
 
-// A folder counts when it holds a model at least by its looks.
-static bool holds_model(const char *dir) {
+// ---- is it whole? ------------------------------------------------------------------------------------------
+
+static bool is_full(const char *dir, const char *name) {
+  cel_buf path = {0};
+  struct stat st;
+  cel_buf_printf(&path, "%s/%s", dir, name);
+  bool full = !path.failed && stat(path.p, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+  cel_buf_deinit(&path);
+  return full;
+}
+
+static bool any_full(const char *dir, cel_str ending) {
   DIR *d = opendir(dir);
-  if (!d) return false;
   bool found = false;
-  for (struct dirent *e; !found && (e = readdir(d));) {
+  for (struct dirent *e; d && !found && (e = readdir(d));) {
     cel_str name = cel_str_of(e->d_name);
-    found = cel_str_is(name, "config.json") || (cel_str_ends(name, CEL_STR(".gguf")) && name.n > 5);
+    found = e->d_name[0] != '.' && name.n > ending.n && cel_str_ends(name, ending) && is_full(dir, e->d_name);
   }
-  closedir(d);
+  if (d) closedir(d);
   return found;
 }
+
+static bool say_missing(cel_buf *what, const char *name) {
+  if (what) cel_buf_addz(what, name);
+  return true;
+}
+
+// The first shard that the index names and the folder lacks; names that lead elsewhere are the reader's to refuse.
+static bool missing_shard(const char *dir, cel_buf *what) {
+  cel_buf path = {0};
+  cel_json *index = NULL;
+  cel_buf_printf(&path, "%s/model.safetensors.index.json", dir);
+  bool read = !path.failed && cel_json_load(path.p, 64 << 20, &index, NULL) == CEL_OK, missing = false;
+  cel_buf_deinit(&path);
+  const char *tensor;
+  json_t *shard;
+  if (!read) return say_missing(what, "a readable model.safetensors.index.json");
+  json_object_foreach(json_object_get(index, "weight_map"), tensor, shard) {
+    const char *name = json_string_value(shard);
+    if (!name || strchr(name, '/') || is_full(dir, name)) continue;
+    missing = say_missing(what, name);
+    break;
+  }
+  json_decref(index);
+  return missing;
+}
+
+bool cel_store_missing(const char *dir, cel_buf *what) {
+  if (any_full(dir, CEL_STR(".gguf"))) return false;
+  if (!is_full(dir, "config.json")) return say_missing(what, "config.json");
+  if (is_full(dir, "model.safetensors.index.json")) return missing_shard(dir, what);
+  return any_full(dir, CEL_STR(".safetensors")) ? false : say_missing(what, "*.safetensors");
+}
+
+// ---- names -------------------------------------------------------------------------------------------------
 
 static bool good_name(const char *s, int *slashes) {
   *slashes = 0;
@@ -56,49 +101,73 @@ static bool good_name(const char *s, int *slashes) {
 }
 
 // models--OWNER--NAME/refs/main holds the name of the snapshot.
-static cel_status hub_snapshot(const char *owner_name, cel_buf *out, cel_err *err) {
+cel_status cel_store_hub_cache(const char *owner_name, cel_buf *out, cel_err *err) {
   cel_buf root = {0}, ref = {0};
   cel_status s = CEL_OK;
+  const char *slash = strchr(owner_name, '/');
+  cel_buf_clear(out);
+  if (!slash) return cel_fail(err, CEL_INVALID, "\"%.200s\" is not OWNER/NAME", owner_name);
   if (variable("HF_HUB_CACHE")) cel_buf_addz(&root, variable("HF_HUB_CACHE"));
   else if (variable("HF_HOME")) cel_buf_printf(&root, "%s/hub", variable("HF_HOME"));
   else s = home(&root, ".cache/huggingface/hub", err);
   if (s == CEL_OK) {
-    const char *slash = strchr(owner_name, '/');
     cel_buf_printf(&root, "/models--%.*s--%s", (int)(slash - owner_name), owner_name, slash + 1);
     cel_buf_printf(&ref, "%s/refs/main", root.p ? root.p : "");
   }
   char *sha = NULL;
   if (s == CEL_OK && ref.p && cel_is_file(ref.p) && cel_read_file(ref.p, 256, &sha, NULL, NULL) == CEL_OK) {
     sha[strcspn(sha, " \r\n")] = 0;
-    if (!strchr(sha, '/') && strcmp(sha, "..") != 0) cel_buf_printf(out, "%s/snapshots/%s", root.p, sha);
+    if (*sha && !strchr(sha, '/') && sha[0] != '.') cel_buf_printf(out, "%s/snapshots/%s", root.p, sha);
   }
   free(sha);
+  if (out->n && !cel_is_dir(out->p)) cel_buf_clear(out);
+  if (root.failed || ref.failed || out->failed) s = cel_fail_oom(err, "a path");
   cel_buf_deinit(&root);
   cel_buf_deinit(&ref);
   return s;
 }
 
-static bool try_place(cel_buf *out) {
-  bool found = out->p && out->n && holds_model(out->p);
-  if (!found) cel_buf_clear(out);
-  return found;
+// Is a whole model in *out? Otherwise empties it; the first place that holds a part of one goes to *part, with what
+// it lacks.
+static bool try_place(cel_buf *out, cel_buf *part) {
+  cel_buf what = {0};
+  bool there = out->n && cel_is_dir(out->p), whole = there && !cel_store_missing(out->p, &what);
+  if (there && !whole && !part->n && what.n) cel_buf_printf(part, "%s lacks %s", out->p, what.p);
+  if (!whole) cel_buf_clear(out);
+  cel_buf_deinit(&what);
+  return whole;
+}
+
+static cel_status not_there(const char *owner_name, const char *store, const cel_buf *part, cel_err *err) {
+  cel_buf partial = {0};
+  cel_buf_printf(&partial, "%s.partial", store);
+  bool begun = !partial.failed && cel_is_dir(partial.p);
+  cel_buf_deinit(&partial);
+  if (begun) {
+    return cel_fail(err, CEL_NOT_FOUND, "the download of %s is not finished: mlxcel download %s goes on with it", owner_name, owner_name);
+  }
+  if (part->n) return cel_fail(err, CEL_NOT_FOUND, "no whole model %s: %s (mlxcel download %s fetches it)", owner_name, part->p, owner_name);
+  return cel_fail(err, CEL_NOT_FOUND, "no model %s: looked in ./models/%s, the Hugging Face cache and %s (mlxcel download %s fetches it)",
+                  owner_name, strchr(owner_name, '/') + 1, store, owner_name);
+}
+
+static cel_status look_into(const char *owner_name, const char *models_dir, cel_buf *out, cel_buf *part, cel_buf *store, cel_err *err) {
+  cel_buf_printf(out, "./models/%s", strchr(owner_name, '/') + 1);
+  if (try_place(out, part)) return CEL_OK;
+  if (cel_store_hub_cache(owner_name, out, NULL) != CEL_OK) cel_buf_clear(out);  // without a HOME there is none
+  if (try_place(out, part)) return CEL_OK;
+  CEL_TRY(cel_store_root(models_dir, store, err));
+  cel_buf_printf(store, "/%s", owner_name);
+  cel_buf_adds(out, cel_buf_str(store));
+  if (store->failed || out->failed) return cel_fail_oom(err, "a path");
+  if (try_place(out, part)) return CEL_OK;
+  return not_there(owner_name, store->p, part, err);
 }
 
 static cel_status look(const char *owner_name, const char *models_dir, cel_buf *out, cel_err *err) {
-  cel_buf_printf(out, "./models/%s", strchr(owner_name, '/') + 1);
-  if (try_place(out)) return CEL_OK;
-  (void)hub_snapshot(owner_name, out, NULL);
-  if (try_place(out)) return CEL_OK;
-  CEL_TRY(cel_store_root(models_dir, out, err));
-  cel_buf_printf(out, "/%s", owner_name);
-  cel_buf store = {0};
-  cel_buf_adds(&store, cel_buf_str(out));
-  bool found = try_place(out);
-  cel_status s = CEL_OK;
-  if (!found) {
-    s = cel_fail(err, CEL_NOT_FOUND, "no model %s: looked in ./models/%s, the Hugging Face cache and %s", owner_name,
-                 strchr(owner_name, '/') + 1, store.p ? store.p : "the store");
-  }
+  cel_buf part = {0}, store = {0};
+  cel_status s = look_into(owner_name, models_dir, out, &part, &store, err);
+  cel_buf_deinit(&part);
   cel_buf_deinit(&store);
   return s;
 }
