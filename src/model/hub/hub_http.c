@@ -10,10 +10,6 @@
 
 #include "base/str.h"
 
-#ifndef CEL_VERSION
-#define CEL_VERSION "0"
-#endif
-
 struct cel_http {
   CURL *curl;
 };
