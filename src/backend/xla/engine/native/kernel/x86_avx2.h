@@ -9,6 +9,8 @@
 #undef CEL_KERNEL
 void cel_avx2_linear_mul_f32(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens,
                              float *y, int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch);
+void cel_avx2_linear_mul_small(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens,
+                               float *y, int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch);
 
 extern const cel_kernels cel_kernels_avx2;
 

@@ -15,6 +15,7 @@ typedef enum lin_kind {
 #undef CEL_LINEAR
   K_AFFINE2, K_AFFINE3, K_AFFINE4, K_AFFINE4_G32, K_AFFINE5, K_AFFINE6, K_AFFINE8
 } lin_kind;
+enum { LIN_KINDS = K_AFFINE8 + 1 };
 
 static inline lin_kind kind_of(const cel_linear *w) {
   if (w->format != CEL_LIN_AFFINE) return (lin_kind)w->format;

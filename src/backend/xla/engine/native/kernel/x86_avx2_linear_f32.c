@@ -73,19 +73,10 @@ static CEL_ALWAYS_INLINE void widen_quantized(lin_kind f, const cel_linear *w, i
   }
 }
 
-// Four exponent and three mantissa bits to the place f32 has them, times 2^120; see cel_lin_e4m3.
-static CEL_ALWAYS_INLINE __m256 e4m3(const uint8_t *p) {
-  __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p)), low = and8(v, _mm256_set1_epi32(127));
-  __m256 x = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(low, 20)), set8(0x1p120f));
-  __m256i nan = _mm256_srli_epi32(_mm256_cmpeq_epi32(low, _mm256_set1_epi32(127)), 1);  // 0x7FFFFFFF
-  __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(v, 7), 31);
-  return _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_or_si256(nan, sign)));
-}
-
 static CEL_ALWAYS_INLINE void widen_mxfp8(const cel_linear *w, int64_t row, float *out) {
   const uint8_t *p = w->w + row * w->w_row_bytes, *scales = w->scales + row * (w->cols / 32);
   for (int64_t i = 0; i < w->cols; i += 8)
-    _mm256_storeu_ps(out + i, _mm256_mul_ps(e4m3(p + i), set8(cel_lin_mlx_half_power(scales[i / 32]) * 2)));
+    _mm256_storeu_ps(out + i, _mm256_mul_ps(e4m3(widen_bytes(p + i)), set8(cel_lin_mlx_half_power(scales[i / 32]) * 2)));
 }
 
 static CEL_NOINLINE void widen_row(const cel_linear *w, int64_t row, float *out) {

@@ -137,17 +137,46 @@ static CEL_ALWAYS_INLINE void xs_scales(const uint8_t *p, float *s) {
   for (int k = 0; k < 8; k++) s[k] = d * (float)cel_lin_xs_scale(p, k);
 }
 
-// One byte a scale: of the n units that exist; zeros behind.
+// E4M3 numbers: exponent and mantissa to the place f32 has them, times 2^120; see cel_lin_e4m3.
+static CEL_ALWAYS_INLINE __m256 e4m3(__m256i v) {
+  __m256i low = and8(v, _mm256_set1_epi32(127));
+  __m256 x = _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(low, 20)), set8(0x1p120f));
+  __m256i nan = _mm256_srli_epi32(_mm256_cmpeq_epi32(low, _mm256_set1_epi32(127)), 1);  // 0x7FFFFFFF
+  __m256i sign = _mm256_slli_epi32(_mm256_srli_epi32(v, 7), 31);
+  return _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_or_si256(nan, sign)));
+}
+
+// Halved powers of two; see cel_lin_half_power.
+static CEL_ALWAYS_INLINE __m256 half_powers(__m256i e, bool mlx) {
+  __m256i v = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+  v = _mm256_blendv_epi8(v, _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e), _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e));
+  __m256i top = _mm256_cmpeq_epi32(e, _mm256_set1_epi32(255));
+  if (mlx) v = _mm256_blendv_epi8(v, _mm256_set1_epi32(0x7F800000), top);
+  return _mm256_castsi256_ps(v);
+}
+
+// Eight bytes as integers.
+static CEL_ALWAYS_INLINE __m256i widen_bytes(const uint8_t *p) {
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)p));
+}
+
+// One byte a scale, of the n units that exist.
 static CEL_ALWAYS_INLINE void byte_scales(lin_kind f, const cel_linear *w, const uint8_t *p, int64_t row, int64_t u0,
                                           int64_t n, float *s) {
-  const int halves = halves_of(f);
-  if (w->scales) p = w->scales + row * (w->cols / w->group) + u0 * halves;
-  for (int k = 0; k < 8 * halves; k++) {
-    if (k >= n * halves) s[k] = 0;
-    else if (f == K_MXFP4) s[k] = cel_lin_half_power(p[17 * k]);
-    else if (f == K_MLX_MXFP4) s[k] = cel_lin_mlx_half_power(p[k]);
-    else s[k] = cel_lin_e4m3(p[k]) * 0.5f;
+  uint8_t some[16] = {0};
+  if (f == K_MXFP4) {
+    for (int k = 0; k < n; k++) some[k] = p[17 * k];
+    _mm256_storeu_ps(s, half_powers(widen_bytes(some), false));
+    return;
   }
+  const int halves = halves_of(f);
+  p = w->scales + row * (w->cols / w->group) + u0 * halves;
+  if (n < 8) p = memcpy(some, p, (size_t)(n * halves));
+  if (f == K_MLX_MXFP4) {
+    _mm256_storeu_ps(s, half_powers(widen_bytes(p), true));
+    return;
+  }
+  for (int h = 0; h < 2; h++) _mm256_storeu_ps(s + 8 * h, _mm256_mul_ps(e4m3(widen_bytes(p + 8 * h)), set8(0.5f)));
 }
 
 #endif
