@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static cel_status open_for_read(const char *path, int *fd, int64_t *bytes, cel_err *err) {
-  *fd = open(path, O_RDONLY | O_CLOEXEC);
+  *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not hold us up
   if (*fd < 0) {
     cel_status s = errno == ENOENT || errno == ENOTDIR ? CEL_NOT_FOUND : CEL_IO;
     return cel_fail(err, s, "%s: %s", path, strerror(errno));
@@ -96,11 +96,22 @@ static cel_status write_all(int fd, const char *path, const char *p, int64_t byt
     p += n;
     bytes -= n;
   }
-  if (fsync(fd) != 0 && errno != EINVAL) return cel_fail(err, CEL_IO, "%s: fsync: %s", path, strerror(errno));
+  if (fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS) return cel_fail(err, CEL_IO, "%s: fsync: %s", path, strerror(errno));
   return CEL_OK;
 }
 
+// Devices and pipes are written to, not replaced.
+static cel_status write_through(const char *path, const void *data, int64_t bytes, cel_err *err) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return cel_fail(err, CEL_IO, "%s: %s", path, strerror(errno));
+  cel_status status = write_all(fd, path, data, bytes, err);
+  if (close(fd) != 0 && status == CEL_OK) status = cel_fail(err, CEL_IO, "%s: close: %s", path, strerror(errno));
+  return status;
+}
+
 cel_status cel_write_file(const char *path, const void *data, int64_t bytes, cel_err *err) {
+  struct stat st;
+  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) return write_through(path, data, bytes, err);
   cel_buf partial = {0};
   cel_buf_printf(&partial, "%s.partial", path);
   if (partial.failed) return cel_fail_oom(err, "a file name");

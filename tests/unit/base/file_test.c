@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[64];
@@ -29,7 +30,7 @@ static int make_folder(void **state) {
 
 static int remove_folder(void **state) {
   (void)state;
-  static const char *const files[] = {"a", "empty", "d/e/f", "d/e", "d"};
+  static const char *const files[] = {"a", "empty", "fifo", "device", "d/e/f", "d/e", "d"};
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) remove(in_folder(files[i]));
   return rmdir(folder);
 }
@@ -92,12 +93,40 @@ static void folders_are_made_all_the_way(void **state) {
   assert_int_equal(cel_make_dirs(in_folder("a/b"), &err), CEL_IO);
 }
 
+// A hostile folder: nobody ever writes into the pipe.
+static void pipe_without_a_writer_is_refused_at_once(void **state) {
+  (void)state;
+  cel_err err;
+  cel_map m;
+  char *text;
+  assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+  assert_false(cel_is_file(in_folder("fifo")));
+  assert_int_equal(cel_read_file(in_folder("fifo"), 7, &text, NULL, &err), CEL_INVALID);
+  assert_non_null(strstr(err.text, "not a regular file"));
+  assert_int_equal(cel_map_open(in_folder("fifo"), &m, &err), CEL_INVALID);
+}
+
+static void device_is_written_to_and_not_replaced(void **state) {
+  (void)state;
+  cel_err err;
+  struct stat st;
+  assert_int_equal(symlink("/dev/null", in_folder("device")), 0);
+  assert_int_equal(cel_write_file(in_folder("device"), "gone", 4, &err), CEL_OK);
+  assert_int_equal(lstat(in_folder("device"), &st), 0);
+  assert_true(S_ISLNK(st.st_mode));
+  assert_int_equal(stat(in_folder("device"), &st), 0);
+  assert_true(S_ISCHR(st.st_mode));
+  assert_int_equal(cel_write_file(folder, "x", 1, &err), CEL_IO);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written_is_read_back),
     cmocka_unit_test(a_mapping_shows_the_file),
     cmocka_unit_test(limits_and_kinds_are_named),
     cmocka_unit_test(folders_are_made_all_the_way),
+    cmocka_unit_test(pipe_without_a_writer_is_refused_at_once),
+    cmocka_unit_test(device_is_written_to_and_not_replaced),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
