@@ -14,6 +14,10 @@ is also HOME. `$NAME` is replaced in commands, names and contents: $DATA (tests/
     patch NAME OFFSET HEX   overwrites bytes
     edit NAME /FROM/TO/     replaces a text that must be there
     chmod NAME MODE
+    fifo NAME               makes a pipe that nobody writes into
+    link TARGET NAME        makes a symbolic link
+    repeat NAME TEXT N      makes a file of N times the text
+    stack KIB               the stack of the commands that follow
     env NAME=VALUE          for the commands that follow; `env NAME` unsets it
     stdin                   the indented lines are standard input of the next command (`stdin NAME`: a file)
     closed                  the next command's standard output is a pipe nobody reads
@@ -132,6 +136,12 @@ class Case:
         self.env = {k: os.environ[k] for k in keep if k in os.environ}
         self.env["HOME"] = self.folder
         self.failed = self.n = 0
+        self.stack = None
+
+    def limit(self):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if self.stack:
+            resource.setrlimit(resource.RLIMIT_STACK, (self.stack, self.stack))
 
     def fill(self, text):
         return re.sub(r"\$(%s)\b" % "|".join(self.names), lambda m: self.names[m.group(1)], text)
@@ -187,6 +197,17 @@ class Case:
         elif word == "chmod":
             name, mode = rest.split()
             os.chmod(self.at(name), int(mode, 8))
+        elif word == "fifo":
+            os.mkfifo(self.at(rest))
+        elif word == "link":
+            target, name = rest.split()
+            os.symlink(target, self.at(name))
+        elif word == "repeat":
+            name, text, n = shlex.split(rest, posix=False)
+            with open(self.at(name), "w", encoding="utf-8") as f:
+                f.write(json.loads(text) * int(n))
+        elif word == "stack":
+            self.stack = int(rest) << 10
         elif word == "env":
             name, equals, value = rest.partition("=")
             self.env.pop(name, None)
@@ -206,7 +227,7 @@ class Case:
         try:
             p = subprocess.run([self.program] + c.words, input=c.stdin, stdout=kept, stderr=subprocess.PIPE, cwd=self.folder,
                                env=env, timeout=120 * SLOW, restore_signals=not c.closed,
-                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+                               preexec_fn=self.limit)
         except subprocess.TimeoutExpired:
             raise Wrong("still running after %d s" % (120 * SLOW))
         finally:

@@ -61,7 +61,12 @@ class Chat:
                 self.seen = text[found.end():]
                 return found.group(0)
             if time.monotonic() > end or not self.read(max(0.0, end - time.monotonic())):
-                raise Wrong("%r did not come; there is %r" % (pattern, text[-300:]))
+                raise Wrong("%r did not come; there is %r behind %r" % (pattern, text[-300:], self.all[-300:]))
+
+    def send_key(self, key):
+        """A key that a person presses: not in the instant in which the prompt appears and the terminal is still being set."""
+        time.sleep(0.2 * min(SLOW, 5))
+        self.send(key)
 
     def send(self, data):
         while data:
@@ -125,7 +130,7 @@ def lines_and_commands(program, model, home):
         c.send(b"again\n")
         c.expect(rb"HHHHH\r\n")
         c.expect(rb">>> ")
-        c.send(CTRL_D)
+        c.send_key(CTRL_D)
         must("status 0 after Ctrl-D", c.leave() == 0)
     finally:
         c.close()
@@ -172,20 +177,20 @@ def ctrl_c_at_the_prompt(program, model, home):
     try:
         c.expect(rb">>> ")
         for _ in range(3):
-            c.send(b"half a line")
+            c.send_key(b"half a line")
             c.expect(rb"half a line")
-            c.send(CTRL_C)
+            c.send_key(CTRL_C)
             c.expect(rb">>> ")
         c.send(b'"""\n')
         c.expect(rb"\.\.\. ")
         c.send(b"dropped")
         c.expect(rb"dropped")
-        c.send(CTRL_C)
+        c.send_key(CTRL_C)
         c.expect(rb">>> ")
         c.send(b"hello\n")
         c.expect(rb"HHHHH\r\n")
         c.expect(rb">>> ")
-        c.send(CTRL_D)
+        c.send_key(CTRL_D)
         must("status 0", c.leave() == 0)
     finally:
         c.close()
@@ -198,7 +203,7 @@ def ctrl_c_stops_the_answer(program, model, home):
             c.expect(rb">>> ")
             c.send(words)
             c.expect(rb"HHHH")
-            c.send(CTRL_C)
+            c.send_key(CTRL_C)
             c.expect(rb"\[stopped\]\r\n", 5)
         c.expect(rb">>> ")
         c.send(b"/bye\n")
@@ -214,7 +219,7 @@ def window_without_size(program, model, home):
         c.send(b"hello\n")
         c.expect(rb"HHHHH")
         c.expect(rb">>> ")
-        c.send(CTRL_D)
+        c.send_key(CTRL_D)
         must("status 0", c.leave() == 0)
     finally:
         c.close()
@@ -229,7 +234,7 @@ def line_of_100_kilobytes(program, model, home):
         c.expect(rb">>> ")
         c.send(b"hello\n")
         c.expect(rb"HHHHH\r\n")
-        c.send(CTRL_D)
+        c.send_key(CTRL_D)
         must("status 0", c.leave() == 0)
     finally:
         c.close()
