@@ -189,6 +189,70 @@ static void calls_and_unknown_composites_are_inlined(void **state) {
       "func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {\n%0 = stablehlo.add %x, %x : tensor<4xf32>\nreturn %0 : tensor<4xf32>\n}\n}\n");
 }
 
+// Does a product of x [2, 64] with these operands behind it get a kernel?
+static bool product_has_kernel(const char *attributes, const char *w, const char *scales, const char *biases, const char *y) {
+  cel_err err = {0};
+  cel_hlo_module *m;
+  cel_buf params = {0}, types = {0}, text = {0};
+  const char *const operands[] = {"2x64xf32", w, scales, biases};
+  static const char *const names[] = {"%a", "%b", "%c", "%d"};
+  int n = 0;
+  for (; n < 4 && operands[n]; n++) {
+    cel_buf_printf(&params, "%s%s: tensor<%s>", n ? ", " : "", names[n], operands[n]);
+    cel_buf_printf(&types, "%stensor<%s>", n ? ", " : "", operands[n]);
+  }
+  cel_buf_printf(&text, "func.func private @f(%s) -> tensor<%s> {\n%%0 = stablehlo.constant dense<0.0> : tensor<%s>\n"
+                 "return %%0 : tensor<%s>\n}\n", params.p, y, y, y);
+  cel_buf_printf(&text, "func.func @main(%s) -> tensor<%s> {\n%%0 = stablehlo.composite \"mlxcel.quantized_linear\" %%a", params.p, y);
+  for (int i = 1; i < n; i++) cel_buf_printf(&text, ", %s", names[i]);
+  cel_buf_printf(&text, " {composite_attributes = {%s}, decomposition = @f} : (%s) -> tensor<%s>\nreturn %%0 : tensor<%s>\n}\n",
+                 attributes, types.p, y, y);
+  if (cel_hlo_parse(cel_buf_str(&text), "test", &m, &err) != CEL_OK) fail_msg("%s in\n%s", err.text, text.p);
+  bool yes = cel_plan_has_kernel(cel_hlo_find_func(m, "main")->body->first);
+  cel_hlo_module_free(m);
+  cel_buf_deinit(&params);
+  cel_buf_deinit(&types);
+  cel_buf_deinit(&text);
+  return yes;
+}
+
+// Kernels trust sizes; so operands that are not what the format's name promises go to the decomposition.
+static void products_get_kernels_only_when_their_operands_are_the_formats(void **state) {
+  (void)state;
+#define WORDS(format, bits, group) "format = \"" format "\", bits = " bits " : i32, group = " group " : i32"
+  static const struct {
+    const char *attributes, *w, *scales, *biases, *y;
+    bool kernel;
+  } cases[] = {
+      {"format = \"Q4_0\"", "3x36xui8", NULL, NULL, "2x3xf32", true},
+      {"format = \"MXFP4\"", "3x34xui8", NULL, NULL, "2x3xf32", true},
+      {"format = \"Q8_1\"", "3x72xui8", NULL, NULL, "2x3xf32", true},
+      {"format = \"Q8_1\"", "3x68xui8", NULL, NULL, "2x3xf32", false},   // bytes of Q8_0
+      {"format = \"Q2_K\"", "3x84xui8", NULL, NULL, "2x3xf32", false},   // 64 columns are no block
+      {"format = \"Q4_0\"", "3x36xui8", NULL, NULL, "2x4xf32", false},   // another number of rows
+      {"format = \"Q4_0\"", "3x36xi8", NULL, NULL, "2x3xf32", false},
+      {"format = \"Q9_9\"", "3x36xui8", NULL, NULL, "2x3xf32", false},
+      {WORDS("affine", "3", "64"), "3x6xui32", "3x1xf16", "3x1xf16", "2x3xf32", true},
+      {WORDS("affine", "6", "32"), "3x12xui32", "3x2xbf16", "3x2xbf16", "2x3xf32", true},
+      {WORDS("affine", "7", "32"), "3x14xui32", "3x2xbf16", "3x2xbf16", "2x3xf32", false},
+      {WORDS("affine", "6", "128"), "3x12xui32", "3x1xbf16", "3x1xbf16", "2x3xf32", false},
+      {WORDS("affine", "6", "32"), "3x12xui32", "3x2xbf16", NULL, "2x3xf32", false},
+      {WORDS("affine", "6", "32"), "3x12xui32", "3x2xbf16", "3x2xf16", "2x3xf32", false},
+      {WORDS("affine", "6", "32"), "3x12xui32", "3x1xbf16", "3x1xbf16", "2x3xf32", false},
+      {WORDS("mxfp4", "4", "32"), "3x8xui32", "3x2xui8", NULL, "2x3xf32", true},
+      {WORDS("mxfp8", "8", "32"), "3x16xui32", "3x2xui8", NULL, "2x3xf32", true},
+      {WORDS("nvfp4", "4", "16"), "3x8xui32", "3x4xui8", NULL, "2x3xf32", true},
+      {WORDS("nvfp4", "4", "32"), "3x8xui32", "3x2xui8", NULL, "2x3xf32", false},
+      {WORDS("mxfp4", "4", "32"), "3x8xui32", "3x2xf16", NULL, "2x3xf32", false},
+      {WORDS("mxfp4", "4", "0"), "3x8xui32", "3x2xui8", NULL, "2x3xf32", false},
+  };
+#undef WORDS
+  for (int i = 0; i < CEL_COUNT(cases); i++) {
+    bool got = product_has_kernel(cases[i].attributes, cases[i].w, cases[i].scales, cases[i].biases, cases[i].y);
+    if (got != cases[i].kernel) fail_msg("case %d (%s, %s): kernel %d", i, cases[i].attributes, cases[i].w, (int)got);
+  }
+}
+
 static void what_has_no_kernel_goes_to_the_evaluator(void **state) {
   (void)state;
   same_both_ways(MODULE("%a: tensor<3x5xf32>, %i: tensor<2xi32>", "tensor<3xf32>, tensor<2x5xf32>",
@@ -296,6 +360,7 @@ int main(void) {
       cmocka_unit_test(constants_fold_and_dead_code_goes),
       cmocka_unit_test(results_may_be_arguments_constants_or_twice_the_same),
       cmocka_unit_test(calls_and_unknown_composites_are_inlined),
+      cmocka_unit_test(products_get_kernels_only_when_their_operands_are_the_formats),
       cmocka_unit_test(what_has_no_kernel_goes_to_the_evaluator),
       cmocka_unit_test(random_programs_agree_with_the_evaluator),
       cmocka_unit_test(nothing_that_lives_at_the_same_time_overlaps),
