@@ -22,6 +22,15 @@ static inline uint32_t big_endian(const uint8_t *p) {
   return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+// Round r of eight: the word called a in the standard is v[-r mod 8].
+static CEL_ALWAYS_INLINE void step(uint32_t v[8], int r, uint32_t add) {
+  uint32_t a = v[(8 - r) & 7], b = v[(9 - r) & 7], c = v[(10 - r) & 7];
+  uint32_t e = v[(12 - r) & 7], f = v[(13 - r) & 7], g = v[(14 - r) & 7];
+  uint32_t t = v[(15 - r) & 7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + (g ^ (e & (f ^ g))) + add;
+  v[(11 - r) & 7] += t;
+  v[(15 - r) & 7] = t + (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) | (c & (a | b)));
+}
+
 static void block(uint32_t h[8], const uint8_t *p) {
   uint32_t w[64], v[8];
   for (int i = 0; i < 16; i++) w[i] = big_endian(p + 4 * i);
@@ -30,14 +39,16 @@ static void block(uint32_t h[8], const uint8_t *p) {
     w[i] = w[i - 16] + w[i - 7] + (turn(a, 7) ^ turn(a, 18) ^ a >> 3) + (turn(b, 17) ^ turn(b, 19) ^ b >> 10);
   }
   memcpy(v, h, sizeof v);
-  for (int i = 0; i < 64; i++) {
-    uint32_t a = v[0], e = v[4];
-    uint32_t choice = (e & v[5]) ^ (~e & v[6]), majority = (a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]);
-    uint32_t t = v[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + choice + k[i] + w[i];
-    uint32_t u = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + majority;
-    memmove(v + 1, v, 7 * sizeof *v);
-    v[0] = t + u;
-    v[4] += t;
+  // The eight words change places in each round; here they stay, and the round turns around them: eight rounds are whole.
+  for (int i = 0; i < 64; i += 8) {
+    step(v, 0, k[i] + w[i]);
+    step(v, 1, k[i + 1] + w[i + 1]);
+    step(v, 2, k[i + 2] + w[i + 2]);
+    step(v, 3, k[i + 3] + w[i + 3]);
+    step(v, 4, k[i + 4] + w[i + 4]);
+    step(v, 5, k[i + 5] + w[i + 5]);
+    step(v, 6, k[i + 6] + w[i + 6]);
+    step(v, 7, k[i + 7] + w[i + 7]);
   }
   for (int i = 0; i < 8; i++) h[i] += v[i];
 }

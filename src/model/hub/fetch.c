@@ -97,6 +97,11 @@ static cel_status prepare_partial(cel_fetch_job *j, cel_err *err) {
   return cel_store_origin_write(j->partial.p, &j->origin, err);
 }
 
+static bool go_on(cel_fetch_job *j) {
+  const cel_fetch_watch *w = j->o->watch;
+  return !w || !w->progress || w->progress(w->context, &j->now);
+}
+
 // Which wanted files are in the folder already; the rest is what the progress counts.
 static cel_status look_at_folder(cel_fetch_job *j, cel_fetch_result *out, cel_err *err) {
   j->have = calloc((size_t)j->record.n_files + 1, sizeof *j->have);
@@ -104,6 +109,7 @@ static cel_status look_at_folder(cel_fetch_job *j, cel_fetch_result *out, cel_er
   for (int i = 0; i < j->record.n_files; i++) {
     const cel_hub_file *f = &j->record.files[i];
     if (!f->wanted) continue;
+    if (!go_on(j)) return cel_fail(err, CEL_CANCELLED, "interrupted");  // digests of large files take their time
     j->have[i] = !j->o->force && cel_fetch_has(j->folder.p, f, j->same_commit);
     out->n_files++;
     if (!cel_add_i64(out->bytes, f->bytes, &out->bytes)) return cel_fail(err, CEL_MALFORMED, "%s: the sizes in the hub's record have no sum", j->o->repo);
@@ -138,7 +144,6 @@ static cel_status check_space(const cel_fetch_job *j, cel_err *err) {
 }
 
 static cel_status fetch_files(cel_fetch_job *j, cel_fetch_result *out, cel_err *err) {
-  const cel_fetch_watch *w = j->o->watch;
   for (int i = 0; i < j->record.n_files; i++) {
     const cel_hub_file *f = &j->record.files[i];
     if (!f->wanted || j->have[i]) continue;
@@ -155,9 +160,9 @@ static cel_status fetch_files(cel_fetch_job *j, cel_fetch_result *out, cel_err *
     j->now.file_done = f->bytes;
     j->now.done = before + f->bytes;
     j->now.file_ended = true;
-    bool go_on = !w || !w->progress || w->progress(w->context, &j->now);
+    bool more = go_on(j);
     j->now.file_ended = false;
-    if (!go_on) return cel_fail(err, CEL_CANCELLED, "interrupted");
+    if (!more) return cel_fail(err, CEL_CANCELLED, "interrupted");
   }
   return CEL_OK;
 }

@@ -1,6 +1,6 @@
 // One HTTP GET at a time, by libcurl: http and https, at most five redirects, the token only for the place it was
-// meant for, no body longer than allowed. Proxies and certificates are libcurl's business (https_proxy, no_proxy,
-// SSL_CERT_FILE ...). Threads: one at a time.
+// meant for, no body longer than allowed. Proxies are libcurl's business (https_proxy, no_proxy ...), certificates too,
+// but for CURL_CA_BUNDLE or SSL_CERT_FILE, which name a file of authorities as they do for the curl program. Threads: one at a time.
 #ifndef CEL_MODEL_HUB_HTTP_H
 #define CEL_MODEL_HUB_HTTP_H
 

@@ -84,9 +84,10 @@ static void records_are_read_as_written_and_bad_ones_are_none(void **state) {
   assert_string_equal(out.repo, "o/m");
   assert_string_equal(out.revision, "refs/pr/\"1\"");
   assert_string_equal(out.commit, "abc");
+  static const char long_commit[] =
+      "{\"repo\":\"o/m\",\"revision\":\"main\",\"commit\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}";
   static const char *const bad[] = {"", "{", "[]", "{\"repo\":\"o/m\",\"revision\":\"main\"}", "{\"repo\":1,\"revision\":\"main\",\"commit\":\"a\"}",
-                                    "{\"repo\":\"o/m\",\"revision\":\"main\",\"commit\":"
-                                    "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}"};
+                                    long_commit};
   for (int i = 0; i < CEL_COUNT(bad); i++) {
     write_file("m/.mlxcel.json", bad[i]);
     assert_false(cel_store_origin_read(below("m"), &out));
