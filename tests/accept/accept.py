@@ -182,11 +182,11 @@ def main():
         skip("MLXCEL_TEST_PYTHON names no python with the packages of tests/requirements.txt (scripts/test_env.sh)")
     work = os.path.join(os.path.abspath(work), which)
     tool = Iree(python, work) if which == "iree" else Xla(python, sys.argv[5])
-    subprocess.run([cases, work], check=True)
     golden_of = {os.path.basename(p)[:-len(".mlir")]: p for p in glob.glob(os.path.join(goldens, "*", "*.mlir"))}
     models = sorted({case.rsplit(".", 1)[0] for case in golden_of})
     if not models:
         sys.exit("no golden module in " + goldens)
+    subprocess.run([cases, work] + models, check=True)
     tap = Tap()
     check_dequant(tap, tool, work)
     for model in models:

@@ -1,8 +1,8 @@
 // Writes what the tools of other projects are to run, and what must come out:
 //
-//   accept_cases FOLDER
+//   accept_cases FOLDER MODEL...
 //
-// For every golden MODEL: MODEL.prefill.args and MODEL.decode.args (a line per argument of the golden module, as
+// For every MODEL of tests/golden: MODEL.prefill.args and MODEL.decode.args (a line per argument of the module, as
 // iree-run-module takes them, "6x64xbf16=@FOLDER/MODEL.3.bin"; "{prefill}.1" stands for the file of the prefill's
 // result 1), MODEL.prefill.want and MODEL.decode.want (logits of the reference, f32) and MODEL.tolerance.
 // The prefill takes the first tokens of the reference's prompt, the decode one more of them in the same row.
@@ -25,10 +25,6 @@
 #include "support/oracle.h"
 
 enum { PREFILL_TOKENS = 6, ROWS = 2, CAPACITY = 32 };  // as tests/golden has them
-
-static const char *const models[] = {"llama3",       "llama-linear", "llama-dyn", "llama-yarn", "llama3-q4g64",
-                                     "llama3-q8g32", "llama-gguf",   "mistral",   "qwen2",      "qwen2-gguf",
-                                     "qwen3",        "qwen3-q4g32",  "qwen3-q8g64", "gemma3",   "gemma3-linear"};
 
 static void must(cel_status s, const cel_err *err) {
   if (s == CEL_OK) return;
@@ -302,12 +298,12 @@ static void write_dequant(const char *folder) {
 
 int main(int argc, char **argv) {
   cel_err err = {0};
-  if (argc != 2) {
-    fprintf(stderr, "usage: accept_cases FOLDER\n");
+  if (argc < 3) {
+    fprintf(stderr, "usage: accept_cases FOLDER MODEL...\n");
     return 2;
   }
   must(cel_make_dirs(argv[1], &err), &err);
-  for (int i = 0; i < CEL_COUNT(models); i++) write_model(argv[1], models[i]);
+  for (int i = 2; i < argc; i++) write_model(argv[1], argv[i]);
   write_dequant(argv[1]);
   return 0;
 }
