@@ -28,11 +28,13 @@ static uint32_t next_random(uint32_t *s) {
 static float small_number(uint32_t *s) { return (float)((int)(next_random(s) % 64) - 32) / 32.0f; }
 
 // Random, but sane: packed bytes may be anything as long as the halves among them are finite, so blocks are made
-// of bytes below 0x3C (halves below 1).
-static void fill(const cel_param *p, void *data, uint32_t *seed) {
+// of bytes below 0x3C (halves below 1). Words of mxfp8 have no NaN, scales of bytes are 2^-15 to 2^-8 (nvfp4: below 1).
+static void fill(const cel_param *p, const char *path, void *data, uint32_t *seed) {
   const cel_hlo_type *t = p->type;
   int64_t n = cel_hlo_elements(t);
   bool norm = strstr(p->name, "norm") != NULL;
+  bool powers = strstr(p->name, ".scales") && !strstr(path, "nvfp4");
+  uint32_t words = strstr(path, "mxfp8") ? 0xBFBFBFBFu : 0xFFFFFFFFu;
   for (int64_t i = 0; i < n; i++) {
     float v = norm ? 1 + small_number(seed) / 4 : small_number(seed) * 0.5f;
     if (strstr(p->name, ".scales")) v = 0.01f + fabsf(small_number(seed)) * 0.02f;
@@ -41,8 +43,8 @@ static void fill(const cel_param *p, void *data, uint32_t *seed) {
       case CEL_ET_F32: ((float *)data)[i] = v; break;
       case CEL_ET_F16: ((uint16_t *)data)[i] = cel_f32_to_f16(v); break;
       case CEL_ET_BF16: ((uint16_t *)data)[i] = cel_f32_to_bf16(v); break;
-      case CEL_ET_UI32: ((uint32_t *)data)[i] = next_random(seed) << 12 ^ next_random(seed); break;
-      case CEL_ET_UI8: ((uint8_t *)data)[i] = (uint8_t)(next_random(seed) % 0x28); break;
+      case CEL_ET_UI32: ((uint32_t *)data)[i] = (next_random(seed) << 12 ^ next_random(seed)) & words; break;
+      case CEL_ET_UI8: ((uint8_t *)data)[i] = (uint8_t)(powers ? 112 + next_random(seed) % 8 : next_random(seed) % 0x28); break;
       default: break;
     }
   }
@@ -81,7 +83,7 @@ static void prepare(run *r, const char *path) {
     const cel_param *p = &r->program->params[i];
     r->args[i] = (cel_ref_tensor){p->type, calloc(1, (size_t)cel_hlo_bytes(p->type) + 64)};
     if (p->kind == CEL_PARAM_INPUT && strncmp(p->name, "rope_freqs", 10) != 0) fill_input(p, r->args[i].data);
-    else fill(p, r->args[i].data, &seed);
+    else fill(p, path, r->args[i].data, &seed);
   }
   if (cel_ref_eval_func(r->program->module, r->program->entry, r->args, r->program->n_params, r->results, NULL, &err) != CEL_OK) {
     fail_msg("%s: %s", path, err.text);
