@@ -38,6 +38,7 @@ static int emit_or_explain(const cli_options *o, bool explain) {
   cel_buf b = {0};
   cel_status s = explain ? cel_xla_tool_explain(&lm->arch, lm->checkpoint, &e, (int)o->threads, &b, &err)
                          : cel_xla_tool_emit(&lm->arch, lm->checkpoint, &e, &b, &err);
+  if (s != CEL_OK) (void)cel_lm_blame(lm, s, &err);
   cel_lm_close(lm);
   if (s == CEL_OK) return write_out(o, &b, &err);
   cel_buf_deinit(&b);

@@ -145,11 +145,18 @@ static cel_status describe(cel_lm *lm, const cel_lm_options *o, cel_err *err) {
   return CEL_OK;
 }
 
+cel_status cel_lm_blame(const cel_lm *lm, cel_status s, cel_err *err) {
+  bool of_the_files = s == CEL_MALFORMED || s == CEL_NOT_FOUND || s == CEL_UNSUPPORTED;
+  if (!err || !of_the_files || cel_str_starts(cel_str_of(err->text), cel_str_of(lm->checkpoint->path))) return s;
+  return cel_err_prefix(err, "%s", lm->checkpoint->path);
+}
+
 static cel_status load_backend(cel_lm *lm, const cel_lm_options *o, cel_err *err) {
   double start = cel_now_ms();
   const char *name = o->backend ? o->backend : getenv("MLXCEL_BACKEND");
   CEL_TRY(cel_backend_find(name, &lm->backend, err));
-  CEL_TRY(lm->backend->load(&lm->arch, lm->checkpoint, &o->load, &lm->model, err));
+  cel_status s = lm->backend->load(&lm->arch, lm->checkpoint, &o->load, &lm->model, err);
+  if (s != CEL_OK) return cel_lm_blame(lm, s, err);
   lm->load_ms = cel_now_ms() - start;
   return CEL_OK;
 }

@@ -37,6 +37,8 @@ typedef struct cel_lm {
 // `path`: a folder or file on disk (names are resolved by model/store.h).
 CEL_MUST_CHECK cel_status cel_lm_open(const char *path, const cel_lm_options *options, cel_lm **out, cel_err *err);
 void cel_lm_close(cel_lm *lm);
+// Puts the model's path in front of an error about its files that does not begin with it; returns s.
+cel_status cel_lm_blame(const cel_lm *lm, cel_status s, cel_err *err);
 
 // The tokenizer alone, from a model folder, a tokenizer.json or a GGUF file.
 CEL_MUST_CHECK cel_status cel_lm_tokenizer(const char *path, cel_tokenizer **out, cel_err *err);
