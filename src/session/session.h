@@ -30,7 +30,7 @@ typedef struct cel_load_options {
 } cel_load_options;
 
 // What a prompt is, when it reaches a backend. Every pointer is borrowed for the length of the call.
-// Embedding spans, masks and DeepStack features join here with the multimodal issue; `rope_axes` is ready.
+// Text only so far: embedding spans, masks and features of images and sound will join the ids here.
 typedef struct cel_prompt {
   const int32_t *ids;  // [n]
   int64_t n;
