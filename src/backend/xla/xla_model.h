@@ -65,8 +65,9 @@ struct cel_session {
 // The program for these options, compiled when it is not there yet (the least recently used one goes).
 CEL_MUST_CHECK cel_status cel_xla_program_for(cel_model_handle *m, cel_entry entry, int64_t tokens, cel_emit_logits logits,
                                               cel_xla_program **out, cel_err *err);
-// Runs it: n rows of tokens, positions and (decode) slots; `lengths[i]` is the sequence length row i's rope
-// frequencies are for (read only by length-dependent tables). *logits is lent until the next run.
+// Runs it: n rows of tokens, positions and (decode) slots. `length` is the sequence length all rows' rope
+// frequencies are for, 0: each row's own position + 1; only length-dependent tables read it. *logits is lent
+// until the next run.
 CEL_MUST_CHECK cel_status cel_xla_run(cel_model_handle *m, cel_xla_program *p, const int32_t *tokens,
                                       const int32_t *positions, const int32_t *slots, int32_t last, int64_t length,
                                       const float **logits, cel_err *err);

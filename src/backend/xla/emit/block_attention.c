@@ -117,10 +117,7 @@ static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, 
   cel_hlo_dot_dims qk = per_token ? (cel_hlo_dot_dims){.n_batch = 2, .lhs_batch = {0, 1}, .rhs_batch = {0, 1}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {3}}
                                   : (cel_hlo_dot_dims){.n_batch = 1, .lhs_batch = {1}, .rhs_batch = {0}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {2}};
   hlo s = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, cel_hlo_dot(b, x, k, &qk, CEL_ET_F32), a->attn_scale);
-  if (a->attn_softcap > 0) {
-    s = cel_hlo_unary(b, CEL_HLO_TANH, cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, s, a->attn_softcap));
-    s = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, s, a->attn_softcap);
-  }
+  s = cel_emit_softcap(b, s, a->attn_softcap);
   hlo p = softmax_last(b, masked(e, s, positions, per_token ? 0 : 1, window));
   cel_hlo_dot_dims pv = per_token ? (cel_hlo_dot_dims){.n_batch = 2, .lhs_batch = {0, 1}, .rhs_batch = {0, 1}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {2}}
                                   : (cel_hlo_dot_dims){.n_batch = 1, .lhs_batch = {0}, .rhs_batch = {0}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {1}};

@@ -8,6 +8,13 @@ hlo cel_emit_along_last(cel_hlo_builder *b, hlo v, hlo like) {
   return cel_hlo_broadcast(b, v, like->type->rank, like->type->dims, map);
 }
 
+// Of attention scores and of the final logits.
+hlo cel_emit_softcap(cel_hlo_builder *b, hlo x, double cap) {
+  if (cap <= 0) return x;
+  x = cel_hlo_unary(b, CEL_HLO_TANH, cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, x, cap));
+  return cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, cap);
+}
+
 static const cel_hlo_func *decomposition(cel_emit *e, hlo x, hlo weight, double plus) {
   if (!x || !weight) return NULL;
   const cel_hlo_type *t = x->type;

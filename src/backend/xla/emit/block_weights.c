@@ -38,8 +38,8 @@ static void matrix_arguments(cel_emit *e, cel_emit_weight *w, const char *module
   }
 }
 
-static cel_status find_matrix(cel_emit *e, cel_weight_role role, const char *module, int64_t rows, int64_t cols,
-                              cel_emit_weight *w, cel_err *err) {
+static cel_status find_matrix(cel_emit *e, const char *module, int64_t rows, int64_t cols, cel_emit_weight *w,
+                              cel_err *err) {
   cel_status s = e->source->matrix(e->source->context, module, &w->storage, err);
   if (s != CEL_OK) return s;
   if ((rows >= 0 && w->storage.rows != rows) || w->storage.cols != cols) {
@@ -48,7 +48,6 @@ static cel_status find_matrix(cel_emit *e, cel_weight_role role, const char *mod
     return cel_fail(err, CEL_MALFORMED, "%s.weight is [%lld, %lld], the config asks for [%s, %lld]", module,
                     (long long)w->storage.rows, (long long)w->storage.cols, want, (long long)cols);
   }
-  (void)role;
   w->present = true;
   matrix_arguments(e, w, module);
   return CEL_OK;
@@ -118,7 +117,7 @@ static cel_status one(cel_emit *e, cel_weight_role role, int layer, cel_err *err
     snprintf(name, sizeof name, "%s.weight", module);
     return find_vector(e, name, s.rows, &w->vector, err);
   }
-  CEL_TRY(find_matrix(e, role, module, s.rows, s.cols, w, err));
+  CEL_TRY(find_matrix(e, module, s.rows, s.cols, w, err));
   snprintf(name, sizeof name, "%s.bias", module);
   return s.bias ? find_vector(e, name, w->storage.rows, &w->bias, err) : CEL_OK;
 }

@@ -61,6 +61,8 @@ hlo cel_emit_rope(cel_emit *e, int table, hlo x);
 // block_attention.c, block_mlp.c
 hlo cel_emit_attention(cel_emit *e, int layer, hlo h);  // h [N, hidden], normed -> [N, hidden]
 hlo cel_emit_mlp(cel_emit *e, int layer, hlo h);
+// cap * tanh(x / cap); x itself when cap is 0 (none).
+hlo cel_emit_softcap(cel_hlo_builder *b, hlo x, double cap);
 // Broadcasts of the shapes the blocks need: v [D] along the last of x's dimensions.
 hlo cel_emit_along_last(cel_hlo_builder *b, hlo v, hlo like);
 

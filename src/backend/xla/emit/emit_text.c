@@ -108,10 +108,7 @@ static hlo head(cel_emit *e, hlo x) {
     e->n = 1;
   }
   x = cel_emit_linear(e, CEL_W_HEAD, -1, cel_emit_norm(e, CEL_W_FINAL_NORM, -1, x));
-  double cap = e->arch->final_softcap;
-  if (cap <= 0) return x;
-  x = cel_hlo_unary(b, CEL_HLO_TANH, cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, x, cap));
-  return cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, cap);
+  return cel_emit_softcap(b, x, e->arch->final_softcap);
 }
 
 static void walk(cel_emit *e) {

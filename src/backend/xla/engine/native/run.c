@@ -231,7 +231,6 @@ static void run_step(const member *m, const cel_step *s) {
     case CEL_STEP_CONVERT: run_convert(m, s); break;
     case CEL_STEP_SLICE_ROWS: run_slice_rows(m, s); break;
     case CEL_STEP_REFERENCE: run_reference(m, s); break;
-    case CEL_STEP_COPY: break;
   }
 }
 

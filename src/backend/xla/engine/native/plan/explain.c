@@ -5,7 +5,7 @@ static const char *const kind_names[] = {
     [CEL_STEP_LINEAR] = "linear",       [CEL_STEP_EMBED] = "embed",           [CEL_STEP_RMS_NORM] = "rms_norm",
     [CEL_STEP_ROPE] = "rope",           [CEL_STEP_GATED] = "gated",           [CEL_STEP_APPEND] = "kv_append",
     [CEL_STEP_ATTENTION] = "attention", [CEL_STEP_ELEMENTWISE] = "elementwise", [CEL_STEP_CONVERT] = "convert",
-    [CEL_STEP_SLICE_ROWS] = "slice_rows", [CEL_STEP_COPY] = "copy",           [CEL_STEP_REFERENCE] = "reference"};
+    [CEL_STEP_SLICE_ROWS] = "slice_rows", [CEL_STEP_REFERENCE] = "reference"};
 static void weight_line(cel_buf *out, const cel_linear *w) {
   cel_buf_printf(out, " %s[%lld, %lld]", cel_linear_traits_of(w->format)->name, (long long)w->rows, (long long)w->cols);
   if (w->group) cel_buf_printf(out, "/%d bits, group %d", w->bits, w->group);
