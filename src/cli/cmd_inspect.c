@@ -47,7 +47,8 @@ static int tally_formats(const cel_lm *lm, tally *out, int most, int64_t *parame
 }
 
 static int64_t kv_bytes(const cel_arch *a, int64_t context) {
-  return 2 * (int64_t)sizeof(float) * a->n_layers * a->n_kv * a->head_dim * context;
+  int64_t width = a->mla.kv_rank > 0 ? cel_arch_key_width(a) : 2 * a->head_dim;
+  return (int64_t)sizeof(float) * a->n_kv_layers * a->n_kv * width * context;
 }
 
 static void text_tensors(const cel_lm *lm, cel_buf *b) {
@@ -80,9 +81,11 @@ static void text_report(const cel_lm *lm, const tally *t, int n, int64_t paramet
   const cel_arch *a = &lm->arch;
   cel_buf_printf(b, "%s\n", lm->checkpoint->path);
   text_shape(lm, b);
-  cel_buf_printf(b, "parameters    %.1f million in %lld tensors, %.1f MiB on disk (%.2f bits each)\n", (double)parameters / 1e6,
-                 (long long)lm->checkpoint->n_tensors, (double)lm->checkpoint->file_bytes / 1048576.0,
-                 parameters ? 8.0 * (double)lm->checkpoint->file_bytes / (double)parameters : 0.0);
+  const cel_checkpoint *c = lm->checkpoint;
+  cel_buf_printf(b, "parameters    %.1f million in %lld tensors, %.1f MiB on disk", (double)parameters / 1e6, (long long)c->n_tensors,
+                 (double)c->file_bytes / 1048576.0);
+  if (c->n_files > 1) cel_buf_printf(b, " in %lld files", (long long)c->n_files);
+  cel_buf_printf(b, " (%.2f bits each)\n", parameters ? 8.0 * (double)c->file_bytes / (double)parameters : 0.0);
   for (int i = 0; i < n; i++) {
     cel_buf_printf(b, "  %-11s %lld tensors, %.1f MiB\n", t[i].format, (long long)t[i].tensors, (double)t[i].bytes / 1048576.0);
   }
@@ -147,6 +150,7 @@ static void json_report(const cel_lm *lm, const tally *t, int n, int64_t paramet
   add_string(b, "container", lm->checkpoint->format == CEL_FORMAT_GGUF ? "gguf" : "safetensors");
   add_int(b, "parameters", parameters);
   add_int(b, "weights_bytes", lm->checkpoint->file_bytes);
+  add_int(b, "files", lm->checkpoint->n_files);
   if (lm->arch.family) {
     json_shape(lm, context, b);
   } else {

@@ -6,6 +6,7 @@
 #include "model/checkpoint_private.h"
 #include "model/gguf.h"
 #include "model/gguf_convert.h"
+#include "model/gguf_split.h"
 
 enum { MAX_CONFIG = 64 << 20 };
 
@@ -20,6 +21,7 @@ cel_status cel_checkpoint_map(cel_checkpoint *c, const char *path, cel_map *map,
   CEL_TRY(cel_map_open(path, &p->maps[p->n_maps], err));
   *map = p->maps[p->n_maps++];
   c->file_bytes += map->bytes;
+  c->n_files++;
   return CEL_OK;
 }
 
@@ -95,17 +97,18 @@ static cel_status open_gguf(cel_checkpoint *c, const char *path, cel_err *err) {
   c->format = CEL_FORMAT_GGUF;
   CEL_TRY(cel_checkpoint_map(c, path, &map, &file, err));
   CEL_TRY(cel_gguf_read(map.data, map.bytes, file, &c->priv->arena, &g, err));
+  CEL_TRY(cel_gguf_open_parts(c, &g, err));
   return convert(c, &g, err);
 }
 
 // ---- either ---------------------------------------------------------------------------------------
 
-// A folder without config.json may hold one GGUF file.
+// A folder without config.json may hold one GGUF file, or the parts of one.
 static cel_status open_gguf_of_folder(cel_checkpoint *c, cel_err *err) {
   const char *const *names;
   int64_t n;
   CEL_TRY(cel_list_files(c->dir, ".gguf", &c->priv->arena, &names, &n, err));
-  if (n == 1) {
+  if (n == 1 || cel_gguf_are_parts(names, n)) {
     const char *path = cel_checkpoint_path(c, names[0]);
     return path ? open_gguf(c, path, err) : cel_fail_oom(err, names[0]);
   }

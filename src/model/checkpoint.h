@@ -2,7 +2,8 @@
 // named canonically and still in the file's own bytes (memory-mapped).
 //
 //   cel_checkpoint_open("/models/x", &c, &err)         a folder with config.json and *.safetensors,
-//   cel_checkpoint_open("/models/x.gguf", &c, &err)    or one GGUF file
+//   cel_checkpoint_open("/models/x.gguf", &c, &err)    or one GGUF file (of a split
+//                                                      model, any of its parts)
 //
 // GGUF metadata is turned into the same config.json keys, and GGUF tensor names into the same canonical
 // names (model.layers.3.self_attn.q_proj.weight), so that nothing above sees two worlds; the one
@@ -48,6 +49,7 @@ typedef struct cel_checkpoint {
   const cel_tensor *tensors;  // sorted by name
   int64_t n_tensors;
   int64_t file_bytes;       // of all weight files
+  int64_t n_files;          // shards, or parts of a split GGUF file
   struct cel_checkpoint_private *priv;
 } cel_checkpoint;
 

@@ -7,7 +7,7 @@
 #include "model/gguf.h"
 #include "model/tensor_list.h"
 
-// Refuses what is not a text model in one file: split files, projectors, adapters.
+// Refuses what is no text model: projectors, adapters.
 CEL_MUST_CHECK cel_status cel_gguf_check_kind(const cel_gguf *g, cel_err *err);
 
 // The tensors, canonically named, dimensions outermost first; not sorted yet.

@@ -29,13 +29,7 @@ cel_status cel_gguf_tensors(const cel_gguf *g, cel_tensor_list *out, cel_err *er
 }
 
 cel_status cel_gguf_check_kind(const cel_gguf *g, cel_err *err) {
-  int64_t parts = 1;
   cel_str type = CEL_STR("model");
-  CEL_TRY(cel_gguf_int(g, "split.count", &parts, NULL, err));
-  if (parts > 1) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: one of %lld parts of a split GGUF file (split.count); join them first (for "
-                    "instance with llama-gguf-split --merge)", g->file, (long long)parts);
-  }
   CEL_TRY(cel_gguf_string(g, "general.type", &type, NULL, err));
   if (cel_str_is(type, "model")) return CEL_OK;
   return cel_fail(err, CEL_UNSUPPORTED, "%s: general.type is \"%s\"; only whole models are read", g->file,

@@ -53,8 +53,8 @@ static cel_status read_dtype(const reading *r, const char *name, const cel_json 
   const cel_json *v = json_object_get(entry, "dtype");
   if (!json_is_string(v)) return bad(r, name, "dtype is missing or not a string");
   if (cel_dtype_by_safetensors(json_string_value(v), dtype)) return CEL_OK;
-  return cel_fail(r->err, CEL_UNSUPPORTED, "%s: tensor \"%s\": dtype \"%s\" is not known (F64 F32 F16 BF16, I and U 8 to "
-                  "64, BOOL are)", r->file, cel_show(cel_str_of(name)).text,
+  return cel_fail(r->err, CEL_UNSUPPORTED, "%s: tensor \"%s\": dtype \"%s\" is not known (F64 F32 F16 BF16 F8_E4M3 "
+                  "F8_E5M2, I and U 8 to 64, BOOL are)", r->file, cel_show(cel_str_of(name)).text,
                   cel_show(cel_str_of(json_string_value(v))).text);
 }
 

@@ -478,10 +478,6 @@ static void sizes_per_layer_are_accepted_when_equal(void **state) {
 static void files_that_are_no_whole_model_are_refused(void **state) {
   (void)state;
   gguf_maker m = model_of("llama", 2);
-  kv(&m, "split.count", 2);
-  put_bytes(&m.values, 3, 2);
-  refuses(&m, CEL_UNSUPPORTED, "split.count", "join");
-  m = model_of("llama", 2);
   kv_text(&m, "general.type", "adapter");
   refuses(&m, CEL_UNSUPPORTED, "general.type", "adapter");
 }
