@@ -26,6 +26,7 @@ TABLE = {
     "media": [],
     "sample": [],
     "model": ["arch"],
+    "model/write": ["arch", "model"],  # new model files: only the command line makes any
     "model/hub": ["model"],  # downloads: a library of its own, for libcurl is nothing that a model needs
     # The seam. Backends appear in it by name only (backend.def).
     "session": ["arch", "model", "sample"],
@@ -52,7 +53,7 @@ TABLE = {
     "server": ["generate", "session", "arch", "model", "text", "media", "sample"],
     # The public library, a thin layer over the rest; its headers are include/mlxcel/. Nobody includes it.
     "api": ["generate", "session", "arch", "model", "text", "text/template", "sample"],
-    "cli": ["generate", "session", "arch", "model", "model/hub", "text", "text/template", "media", "sample"],
+    "cli": ["generate", "session", "arch", "model", "model/hub", "model/write", "text", "text/template", "media", "sample"],
 }
 
 # The one exception: `mlxcel xla` looks at the OpenXLA path from outside of any session. Emitting and explaining a
