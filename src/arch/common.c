@@ -119,10 +119,16 @@ cel_status cel_arch_read_common(const cel_json *cfg, const cel_json *root, const
   a->placement = CEL_PRE_NORM;
   a->qk_norm = CEL_QK_NORM_NONE;
   a->attn_scale = 1.0 / sqrt((double)a->head_dim);
-  a->embed_mul = 1.0;
+  a->embed_mul = a->residual_mul = a->logit_mul = 1.0;
   memcpy(a->names, llama_names, sizeof a->names);
   return CEL_OK;
 }
+
+int cel_arch_key_width(const cel_arch *a) {
+  return a->mla.kv_rank > 0 ? a->mla.kv_rank + a->mla.rope : a->head_dim;
+}
+
+bool cel_arch_recurrent(const cel_arch *a) { return a->n_conv_layers > 0 || a->n_delta_layers > 0; }
 
 bool cel_arch_weight_name(const cel_arch *a, cel_weight_role role, int layer, char *out, int out_bytes) {
   if ((int)role < 0 || role >= CEL_W_COUNT || !a->names[role] || out_bytes <= 0) return false;

@@ -83,6 +83,24 @@ static cel_status unite_eos(const cel_json *cfg, const cel_json *root, const cel
   return CEL_OK;
 }
 
+// A layer that shares keys and values reads those of the last earlier layer of its kind that has its own.
+static cel_status number_states(cel_arch *a, cel_err *err) {
+  int last[2] = {-1, -1};
+  for (int i = 0; i < a->n_layers; i++) {
+    cel_layer *l = &a->layers[i];
+    if (l->mixer == CEL_MIXER_CONV) {
+      l->state = a->n_conv_layers++;
+    } else if (l->mixer == CEL_MIXER_DELTA) {
+      l->state = a->n_delta_layers++;
+    } else if (!l->kv_shared) {
+      l->state = last[l->attention] = a->n_kv_layers++;
+    } else if ((l->state = last[l->attention]) < 0) {
+      return cel_fail(err, CEL_MALFORMED, "config: layer %d shares keys and values, but no layer of its kind is before it", i);
+    }
+  }
+  return CEL_OK;
+}
+
 cel_status cel_arch_from_config(const cel_json *config, const cel_json *generation_config, cel_arena *arena,
                                 cel_arch *out, cel_err *err) {
   const cel_json *cfg;
@@ -94,5 +112,6 @@ cel_status cel_arch_from_config(const cel_json *config, const cel_json *generati
     return cel_fail(err, CEL_MALFORMED, "the generation_config is no JSON object");
   *out = (cel_arch){.family = family, .model_type = word, .bos = -1};
   CEL_TRY(family->describe(cfg, config, arena, out, err));
+  CEL_TRY(number_states(out, err));
   return unite_eos(cfg, config, generation_config, out, err);
 }

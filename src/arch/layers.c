@@ -59,7 +59,7 @@ cel_status cel_arch_read_layers(const cel_json *cfg, cel_layer_rule rule, int64_
     cel_attention_kind kind = rule(i, argument);
     if (types) CEL_TRY(kind_of_word(json_array_get(types, (size_t)i), i, &kind, err));
     CEL_TRY(check_layer(a, i, kind, rope_of[kind], err));
-    layers[i] = (cel_layer){.attention = kind, .rope = rope_of[kind]};
+    layers[i] = (cel_layer){.attention = kind, .rope = rope_of[kind], .inter = a->inter};
   }
   a->layers = layers;
   return CEL_OK;

@@ -61,17 +61,22 @@ static int64_t choose_capacity(const cel_arch *a, const cel_load_options *o, con
   return CEL_MIN(n, 1 << 20);
 }
 
-static cel_status make_cache(cel_model_handle *m, cel_err *err) {
+static cel_status make_state(cel_model_handle *m, cel_state which, cel_err *err) {
+  cel_state_shape shape = cel_state_shape_of(&m->arch, which, m->rows, m->capacity);
+  if (shape.dims[0] == 0) return CEL_OK;
   cel_hlo_module *types;  // a state's type has to live somewhere
-  CEL_TRY(cel_hlo_module_new("kv", &types, err));
-  const int64_t dims[5] = {m->arch.n_layers, m->rows, m->arch.n_kv, m->capacity, m->arch.head_dim};
-  const cel_hlo_type *t = cel_hlo_tensor(types, CEL_ET_F32, 5, dims);
-  cel_status s = t ? CEL_OK : cel_fail(err, CEL_TOO_LONG, "a KV cache of %lld tokens and %d rows has more bytes than can be counted",
-                                       (long long)m->capacity, m->rows);
-  if (s == CEL_OK) s = m->driver->state(m->engine, t, &m->kcache, err);
-  if (s == CEL_OK) s = m->driver->state(m->engine, t, &m->vcache, err);
+  CEL_TRY(cel_hlo_module_new(shape.name, &types, err));
+  const cel_hlo_type *t = cel_hlo_tensor(types, CEL_ET_F32, 5, shape.dims);
+  cel_status s = t ? CEL_OK : cel_fail(err, CEL_TOO_LONG, "the state %s of %lld tokens and %d rows has more bytes than can be counted",
+                                       shape.name, (long long)m->capacity, m->rows);
+  if (s == CEL_OK) s = m->driver->state(m->engine, t, &m->states[which], err);
   cel_hlo_module_free(types);
   return s;
+}
+
+static cel_status make_states(cel_model_handle *m, cel_err *err) {
+  for (int i = 0; i < CEL_STATE_COUNT; i++) CEL_TRY(make_state(m, (cel_state)i, err));
+  return CEL_OK;
 }
 
 static cel_status make_buffers(cel_model_handle *m, cel_err *err) {
@@ -125,7 +130,7 @@ cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
   cel_status s = head_rows(m, &m->vocab, err);
   if (s == CEL_OK) s = open_engine(m, options, &x, err);
   if (s == CEL_OK) s = make_buffers(m, err);
-  if (s == CEL_OK) s = make_cache(m, err);
+  if (s == CEL_OK) s = make_states(m, err);
   if (s == CEL_OK) s = check_weights(m, err);
   if (s == CEL_OK) s = touch_pages(checkpoint, options, err);
   if (s != CEL_OK) {
@@ -151,8 +156,7 @@ void cel_xla_unload(cel_model_handle *m) {
   for (int i = 0; i < CEL_XLA_PROGRAMS_MOST; i++) drop_program(m, m->programs[i]);
   for (int64_t i = 0; m->weights && i < m->checkpoint->n_tensors; i++) m->driver->release(m->weights[i]);
   if (m->engine) {
-    m->driver->release(m->kcache);
-    m->driver->release(m->vcache);
+    for (int i = 0; i < CEL_STATE_COUNT; i++) m->driver->release(m->states[i]);
     m->driver->close(m->engine);
   }
   for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) free(m->rope_freqs[i]);
@@ -207,10 +211,9 @@ static cel_status find_params(cel_model_handle *m, cel_xla_program *p, cel_err *
   p->positions = cel_program_param(q, "positions");
   p->slots = cel_program_param(q, p->options.entry == CEL_ENTRY_PREFILL ? "slot" : "slots");
   p->last = cel_program_param(q, "last");
-  p->kcache = cel_program_param(q, "kcache");
-  p->vcache = cel_program_param(q, "vcache");
-  p->states[p->kcache] = m->kcache;
-  p->states[p->vcache] = m->vcache;
+  for (int i = 0; i < CEL_STATE_COUNT; i++) {
+    if (m->states[i]) p->states[cel_program_param(q, cel_state_shape_of(&m->arch, (cel_state)i, 1, 1).name)] = m->states[i];
+  }
   static const char *const names[CEL_ARCH_MAX_ROPES] = {"rope_freqs_0", "rope_freqs_1"};
   for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) p->rope_freqs[i] = cel_program_param(q, names[i]);
   return CEL_OK;

@@ -1,4 +1,4 @@
-// A model on the OpenXLA path: engine, weights where the engine reads them, the KV cache of all sessions,
+// A model on the OpenXLA path: engine, weights where the engine reads them, the states of all sessions,
 // and the programs compiled so far. Shared by the files of this folder.
 #ifndef CEL_XLA_MODEL_H
 #define CEL_XLA_MODEL_H
@@ -17,7 +17,7 @@ typedef struct cel_xla_program {  // one entry point, compiled for one number of
   cel_executable *executable;
   int64_t last_used;
   // Where the run-time parameters are among the program's; -1: it has no such one.
-  int tokens, positions, slots, last, kcache, vcache;
+  int tokens, positions, slots, last;
   int rope_freqs[CEL_ARCH_MAX_ROPES];
   const void **inputs;   // [n_params]
   cel_buffer **states;   // [n_params]
@@ -33,7 +33,7 @@ struct cel_model_handle {
   cel_engine *engine;
   cel_buffer **weights;  // [checkpoint->n_tensors], made when first asked for
   int64_t weights_bytes;
-  cel_buffer *kcache, *vcache;
+  cel_buffer *states[CEL_STATE_COUNT];  // of all rows; NULL: the architecture has no such one
   int64_t capacity, vocab;
   int rows, prefill_chunk;
   cel_session **by_row;  // [rows], NULL: free

@@ -30,11 +30,13 @@ static void xla_memory(const cel_model_handle *m, cel_memory_report *out) {
   enum { PAGE = 4096 };
   cel_engine_description e;
   m->driver->describe(m->engine, &e);
-  int64_t kv = 0, regions = 2 * (int64_t)m->arch.n_layers * m->arch.n_kv;
+  int64_t kv = 0;
   for (int i = 0; i < m->rows; i++) {
-    if (!m->by_row[i]) continue;
-    int64_t bytes = m->by_row[i]->n_kv * m->arch.head_dim * (int64_t)sizeof(float);
-    kv += regions * ((bytes + PAGE - 1) / PAGE * PAGE);
+    for (int k = 0; m->by_row[i] && k < CEL_STATE_COUNT; k++) {
+      cel_state_shape s = cel_state_shape_of(&m->arch, (cel_state)k, m->rows, m->capacity);
+      int64_t bytes = (s.by_position ? m->by_row[i]->n_kv : s.dims[3]) * s.dims[4] * (int64_t)sizeof(float);
+      kv += s.dims[0] * s.dims[2] * ((bytes + PAGE - 1) / PAGE * PAGE);
+    }
   }
   *out = (cel_memory_report){.weights_bytes = m->weights_bytes, .kv_bytes = kv, .arena_bytes = e.arena_bytes};
 }
@@ -57,8 +59,9 @@ static void xla_close(cel_session *s) {
   cel_model_handle *m = s->model;
   if (s->row >= 0) {
     m->by_row[s->row] = NULL;
-    m->driver->forget_row(m->kcache, s->row);
-    m->driver->forget_row(m->vcache, s->row);
+    for (int i = 0; i < CEL_STATE_COUNT; i++) {
+      if (m->states[i]) m->driver->forget_row(m->states[i], s->row);
+    }
   }
   free(s->tokens);
   free(s->logits);
@@ -275,12 +278,20 @@ static cel_status xla_truncate(cel_session *s, int64_t n, cel_err *err) {
   return CEL_OK;
 }
 
+static cel_status copy_states(cel_model_handle *m, int from, int to, int64_t n, cel_err *err) {
+  for (int i = 0; i < CEL_STATE_COUNT; i++) {
+    if (!m->states[i]) continue;
+    cel_state_shape shape = cel_state_shape_of(&m->arch, (cel_state)i, m->rows, m->capacity);
+    CEL_TRY(m->driver->copy_row(m->states[i], from, to, shape.by_position ? n : shape.dims[3], err));
+  }
+  return CEL_OK;
+}
+
 static cel_status xla_fork(cel_session *s, const cel_session_options *options, cel_session **out, cel_err *err) {
   cel_model_handle *m = s->model;
   CEL_TRY(xla_open(m, options, out, err));
   cel_session *t = *out;
-  cel_status status = m->driver->copy_row(m->kcache, s->row, t->row, s->n_kv, err);
-  if (status == CEL_OK) status = m->driver->copy_row(m->vcache, s->row, t->row, s->n_kv, err);
+  cel_status status = copy_states(m, s->row, t->row, s->n_kv, err);
   if (status != CEL_OK) {
     xla_close(t);
     *out = NULL;

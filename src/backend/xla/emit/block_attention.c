@@ -41,7 +41,8 @@ static void repeat_first(cel_hlo_builder *b, int64_t rows, hlo *slots, hlo *posi
 static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fresh) {
   if (!cache || !fresh) return NULL;
   cel_emit_scope scope;
-  const cel_hlo_func *made = cel_emit_begin(e, &scope, "kv_append", "kv_append");
+  const cel_hlo_func *made = cel_emit_begin(e, &scope, "kv_append", "kv_append %lld %lld", (long long)cache->type->dims[2],
+                                            (long long)cache->type->dims[4]);
   if (made) return made;
   cel_hlo_builder *b = &e->b;
   hlo c = cel_hlo_arg(b, "cache", cache->type), x = cel_hlo_arg(b, "new", fresh->type);
@@ -50,13 +51,15 @@ static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fres
   if (e->slots->type->rank == 1 && e->n > 1) repeat_first(b, cache->type->dims[1], &slots, &positions, &x);
   cel_hlo_scatter_dims dims = {.n_window = 1, .window = {2}, .n_inserted = 4, .inserted = {0, 1, 2, 3},
                                .n_index_map = 4, .index_map = {0, 1, 2, 3}, .index_vector_dim = 2};
-  hlo y = cel_hlo_scatter(b, c, write_indices(b, e->n, e->arch->n_kv, layer, slots, positions), x, &dims, false);
+  hlo y = cel_hlo_scatter(b, c, write_indices(b, e->n, cache->type->dims[2], layer, slots, positions), x, &dims, false);
   return cel_emit_end(e, &scope, y);
 }
 
-static hlo append(cel_emit *e, hlo cache, hlo fresh, hlo layer) {
-  hlo operands[5] = {cache, fresh, e->slots, e->positions, layer};
-  return cel_hlo_composite(&e->b, "mlxcel.kv_append", operands, 5, NULL, 0, append_decomposition(e, cache, fresh));
+void cel_emit_append(cel_emit *e, cel_state state, hlo entry, hlo fresh) {
+  hlo cache = e->state[state];
+  hlo operands[5] = {cache, fresh, e->slots, e->positions, entry};
+  e->state[state] =
+      cel_hlo_composite(&e->b, "mlxcel.kv_append", operands, 5, NULL, 0, append_decomposition(e, cache, fresh));
 }
 
 // Keys or values of one layer for the tokens: decode [N, kv, C, D], prefill [kv, C, D].
@@ -148,15 +151,16 @@ hlo cel_emit_attention(cel_emit *e, int layer, hlo h) {
   hlo v = project(e, CEL_W_V, CEL_W_COUNT, layer, h, a->n_kv);
   q = cel_emit_rope(e, l->rope, q);
   k = cel_emit_rope(e, l->rope, k);
-  hlo index = cel_hlo_scalar(b, CEL_ET_I32, layer);
-  e->kcache = append(e, e->kcache, k, index);
-  e->vcache = append(e, e->vcache, v, index);
+  hlo entry = cel_hlo_scalar(b, CEL_ET_I32, l->state);
+  cel_emit_append(e, CEL_STATE_KEYS, entry, k);
+  cel_emit_append(e, CEL_STATE_VALUES, entry, v);
   int64_t window = l->attention == CEL_ATTENTION_SLIDING ? a->window : 0;
-  hlo operands[6] = {q, e->kcache, e->vcache, e->slots, e->positions, index};
+  hlo keys = e->state[CEL_STATE_KEYS];
+  hlo operands[6] = {q, keys, e->state[CEL_STATE_VALUES], e->slots, e->positions, entry};
   cel_hlo_attr *attrs[3] = {cel_hlo_new_float(b, "scale", CEL_ET_F32, a->attn_scale),
                             cel_hlo_new_float(b, "softcap", CEL_ET_F32, a->attn_softcap),
                             cel_hlo_new_int(b, "window", CEL_ET_I64, window)};
-  hlo y = cel_hlo_composite(b, "mlxcel.attention", operands, 6, attrs, 3, attention_decomposition(e, window, q, e->kcache));
+  hlo y = cel_hlo_composite(b, "mlxcel.attention", operands, 6, attrs, 3, attention_decomposition(e, window, q, keys));
   int64_t flat[2] = {e->n, (int64_t)a->n_q * a->head_dim};
   return cel_emit_linear(e, CEL_W_O, layer, cel_hlo_reshape(b, y, 2, flat));
 }

@@ -1,9 +1,11 @@
-// The gated feed-forward: down(act(gate x) * (up x)). SwiGLU (Shazeer 2020) with SiLU, GeGLU with GELU.
+// The dense feed-forward. Gated: down(act(gate x) * (up x)), SwiGLU (Shazeer 2020) with SiLU, GeGLU with GELU.
+// Plain: down(act(up x)).
 #include "backend/xla/emit/emit_internal.h"
 
 static const char *act_name(cel_act act) {
   static const char *const names[] = {[CEL_ACT_SILU] = "silu", [CEL_ACT_GELU_TANH] = "gelu_tanh",
-                                      [CEL_ACT_GELU_ERF] = "gelu_erf", [CEL_ACT_RELU] = "relu"};
+                                      [CEL_ACT_GELU_ERF] = "gelu_erf", [CEL_ACT_RELU] = "relu",
+                                      [CEL_ACT_RELU2] = "relu2"};
   return names[act];
 }
 
@@ -24,6 +26,9 @@ static hlo activate(cel_hlo_builder *b, cel_act act, hlo x) {
       return gelu_tanh(b, x);
     case CEL_ACT_RELU:
       return cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, x, 0);
+    case CEL_ACT_RELU2:
+      x = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, x, 0);
+      return cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, x);
     case CEL_ACT_GELU_ERF:
       break;
   }
@@ -34,20 +39,31 @@ static hlo activate(cel_hlo_builder *b, cel_act act, hlo x) {
 static const cel_hlo_func *decomposition(cel_emit *e, hlo gate) {
   if (!gate) return NULL;
   cel_emit_scope scope;
-  const cel_hlo_func *made =
-      cel_emit_begin(e, &scope, "gated_act", "gated_act %lld", (long long)cel_hlo_elements(gate->type));
+  const cel_hlo_type *t = gate->type;
+  const cel_hlo_func *made = cel_emit_begin(e, &scope, "gated_act", "gated_act %d %lld %lld", t->rank,
+                                            (long long)cel_hlo_elements(t), (long long)t->dims[t->rank - 1]);
   if (made) return made;
   cel_hlo_builder *b = &e->b;
   hlo g = cel_hlo_arg(b, "gate", gate->type), u = cel_hlo_arg(b, "up", gate->type);
   return cel_emit_end(e, &scope, cel_hlo_binary(b, CEL_HLO_MULTIPLY, activate(b, e->arch->act, g), u));
 }
 
-hlo cel_emit_mlp(cel_emit *e, int layer, hlo h) {
+hlo cel_emit_gated_act(cel_emit *e, hlo gate, hlo up) {
   cel_hlo_builder *b = &e->b;
-  cel_hlo_path(b, "layers.%d.mlp", layer);
-  hlo operands[2] = {cel_emit_linear(e, CEL_W_GATE, layer, h), cel_emit_linear(e, CEL_W_UP, layer, h)};
-  const cel_hlo_func *f = decomposition(e, operands[0]);
+  hlo operands[2] = {gate, up};
+  const cel_hlo_func *f = decomposition(e, gate);
   cel_hlo_attr *act = cel_hlo_new_string(b, "act", act_name(e->arch->act));
-  hlo y = cel_hlo_composite(b, "mlxcel.gated_act", operands, 2, &act, 1, f);
-  return cel_emit_linear(e, CEL_W_DOWN, layer, y);
+  return cel_hlo_composite(b, "mlxcel.gated_act", operands, 2, &act, 1, f);
+}
+
+hlo cel_emit_gated(cel_emit *e, cel_weight_role gate, cel_weight_role up, cel_weight_role down, int layer, hlo h) {
+  hlo g = cel_emit_linear(e, gate, layer, h), u = cel_emit_linear(e, up, layer, h);
+  return cel_emit_linear(e, down, layer, cel_emit_gated_act(e, g, u));
+}
+
+hlo cel_emit_mlp(cel_emit *e, int layer, hlo h) {
+  cel_hlo_path(&e->b, "layers.%d.mlp", layer);
+  if (e->arch->layers[layer].ffn == CEL_FFN_GATED) return cel_emit_gated(e, CEL_W_GATE, CEL_W_UP, CEL_W_DOWN, layer, h);
+  hlo x = activate(&e->b, e->arch->act, cel_emit_linear(e, CEL_W_UP, layer, h));
+  return cel_emit_linear(e, CEL_W_DOWN, layer, x);
 }

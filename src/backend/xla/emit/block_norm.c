@@ -1,5 +1,6 @@
-// RMSNorm (Zhang and Sennrich 2019) over the last dimension: x * rsqrt(mean(x^2) + eps) * (plus + w), in f32.
-// plus is 1 for Gemma's stored form.
+// Norms over the last dimension, in f32. RMSNorm (Zhang and Sennrich 2019): x * rsqrt(mean(x^2) + eps) * (plus + w),
+// plus is 1 for Gemma's stored form. LayerNorm (Ba et al. 2016): the mean taken off first, biased variance, weight and
+// bias where the family has them; plain graph operations, no kernel of its own.
 #include "backend/xla/emit/emit_internal.h"
 
 hlo cel_emit_along_last(cel_hlo_builder *b, hlo v, hlo like) {
@@ -15,32 +16,56 @@ hlo cel_emit_softcap(cel_hlo_builder *b, hlo x, double cap) {
   return cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, cap);
 }
 
-static const cel_hlo_func *decomposition(cel_emit *e, hlo x, hlo weight, double plus) {
+static const cel_hlo_func *decomposition(cel_emit *e, hlo x, hlo weight, double plus, double eps) {
   if (!x || !weight) return NULL;
   const cel_hlo_type *t = x->type;
   int last = t->rank - 1;
   cel_emit_scope scope;
-  const cel_hlo_func *made = cel_emit_begin(e, &scope, "rms_norm", "rms_norm %d %lld %lld", last,
-                                            (long long)cel_hlo_elements(t), (long long)t->dims[last]);
+  const cel_hlo_func *made = cel_emit_begin(e, &scope, "rms_norm", "rms_norm %d %lld %lld %g %a", last,
+                                            (long long)cel_hlo_elements(t), (long long)t->dims[last], plus, eps);
   if (made) return made;
   cel_hlo_builder *b = &e->b;
   hlo in = cel_hlo_arg(b, "x", t), w = cel_hlo_arg(b, "weight", weight->type);
   int64_t dim = last, map[CEL_HLO_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
   hlo sum = cel_hlo_reduce(b, CEL_HLO_ADD, cel_hlo_binary(b, CEL_HLO_MULTIPLY, in, in), &dim, 1);
   hlo mean = cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, sum, (double)t->dims[last]);
-  hlo root = cel_hlo_unary(b, CEL_HLO_RSQRT, cel_hlo_binary_scalar(b, CEL_HLO_ADD, mean, e->arch->norm_eps));
+  hlo root = cel_hlo_unary(b, CEL_HLO_RSQRT, cel_hlo_binary_scalar(b, CEL_HLO_ADD, mean, eps));
   hlo y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, in, cel_hlo_broadcast(b, root, t->rank, t->dims, map));
   if (plus != 0) w = cel_hlo_binary_scalar(b, CEL_HLO_ADD, w, plus);
   return cel_emit_end(e, &scope, cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, cel_emit_along_last(b, w, y)));
 }
 
-hlo cel_emit_norm(cel_emit *e, cel_weight_role role, int layer, hlo x) {
+static hlo row_mean(cel_hlo_builder *b, hlo x) {
+  if (!x) return NULL;
+  const cel_hlo_type *t = x->type;
+  int64_t last = t->rank - 1, map[CEL_HLO_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+  hlo sum = cel_hlo_reduce(b, CEL_HLO_ADD, x, &last, 1);
+  return cel_hlo_broadcast(b, cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, sum, (double)t->dims[last]), t->rank, t->dims, map);
+}
+
+hlo cel_emit_layer_norm(cel_hlo_builder *b, hlo x, hlo weight, hlo bias, double eps) {
+  x = cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, row_mean(b, x));
+  hlo variance = row_mean(b, cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, x));
+  hlo root = cel_hlo_unary(b, CEL_HLO_RSQRT, cel_hlo_binary_scalar(b, CEL_HLO_ADD, variance, eps));
+  x = cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, root);
+  if (weight) x = cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, weight);
+  return bias ? cel_hlo_binary(b, CEL_HLO_ADD, x, bias) : x;
+}
+
+hlo cel_emit_rms_norm(cel_emit *e, hlo x, hlo weight, double plus, double eps) {
   cel_hlo_builder *b = &e->b;
-  hlo weight = cel_emit_weight_of(e, role, layer)->vector;
-  double plus = e->arch->norm == CEL_NORM_RMS_PLUS_ONE ? 1 : 0;
-  const cel_hlo_func *f = decomposition(e, x, weight, plus);
-  cel_hlo_attr *attrs[2] = {cel_hlo_new_float(b, "eps", CEL_ET_F32, e->arch->norm_eps),
-                            cel_hlo_new_float(b, "plus", CEL_ET_F32, plus)};
+  const cel_hlo_func *f = decomposition(e, x, weight, plus, eps);
+  cel_hlo_attr *attrs[2] = {cel_hlo_new_float(b, "eps", CEL_ET_F32, eps), cel_hlo_new_float(b, "plus", CEL_ET_F32, plus)};
   hlo operands[2] = {x, weight};
   return cel_hlo_composite(b, "mlxcel.rms_norm", operands, 2, attrs, 2, f);
+}
+
+hlo cel_emit_norm(cel_emit *e, cel_weight_role role, int layer, hlo x) {
+  cel_hlo_builder *b = &e->b;
+  const cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
+  double eps = e->arch->norm_eps;
+  if (e->arch->norm == CEL_NORM_LAYER || e->arch->norm == CEL_NORM_LAYER_PLAIN) {
+    return cel_emit_layer_norm(b, x, cel_emit_along_last(b, w->vector, x), cel_emit_along_last(b, w->bias, x), eps);
+  }
+  return cel_emit_rms_norm(e, x, w->vector, e->arch->norm == CEL_NORM_RMS_PLUS_ONE ? 1 : 0, eps);
 }

@@ -9,11 +9,19 @@ static void weight_arg_name(cel_emit *e, hlo arg, const char *name) {
   if (arg) cel_hlo_arg_attr_string(&e->b, arg, "mlxcel.weight", name);
 }
 
-static hlo argument(cel_emit *e, const char *name, cel_etype type, int64_t rows, int64_t cols) {
-  int64_t dims[2] = {rows, cols};
-  hlo arg = cel_hlo_arg(&e->b, NULL, cel_hlo_tensor(e->b.module, type, cols < 0 ? 1 : 2, dims));
+static hlo argument(cel_emit *e, const char *name, cel_etype type, int rank, const int64_t *dims) {
+  hlo arg = cel_hlo_arg(&e->b, NULL, cel_hlo_tensor(e->b.module, type, rank, dims));
   weight_arg_name(e, arg, name);
   return arg;
+}
+
+// MODULE.PART [rows, cols], with the experts in front of a stack.
+static hlo part_argument(cel_emit *e, const cel_storage *s, const char *module, const char *part, cel_etype type,
+                         int64_t cols) {
+  char name[256];
+  snprintf(name, sizeof name, "%s.%s", module, part);
+  int64_t dims[3] = {s->experts, s->rows, cols};
+  return s->experts > 0 ? argument(e, name, type, 3, dims) : argument(e, name, type, 2, dims + 1);
 }
 
 static cel_etype plain_type(const char *format) {
@@ -22,31 +30,47 @@ static cel_etype plain_type(const char *format) {
 
 static void matrix_arguments(cel_emit *e, cel_emit_weight *w, const char *module) {
   const cel_storage *s = &w->storage;
-  char name[256];
-  snprintf(name, sizeof name, "%s.weight", module);
   if (s->group > 0) {
-    w->w = argument(e, name, CEL_ET_UI32, s->rows, s->cols * s->bits / 32);
-    snprintf(name, sizeof name, "%s.scales", module);
-    w->scales = argument(e, name, s->scale_type, s->rows, s->cols / s->group);
+    w->w = part_argument(e, s, module, "weight", CEL_ET_UI32, s->cols * s->bits / 32);
+    w->scales = part_argument(e, s, module, "scales", s->scale_type, s->cols / s->group);
     if (strcmp(s->format, "affine") != 0) return;  // MLX's floating modes have no biases
-    snprintf(name, sizeof name, "%s.biases", module);
-    w->biases = argument(e, name, s->scale_type, s->rows, s->cols / s->group);
+    w->biases = part_argument(e, s, module, "biases", s->scale_type, s->cols / s->group);
   } else if (s->row_bytes > 0) {
-    w->w = argument(e, name, CEL_ET_UI8, s->rows, s->row_bytes);
+    w->w = part_argument(e, s, module, "weight", CEL_ET_UI8, s->row_bytes);
   } else {
-    w->w = argument(e, name, plain_type(s->format), s->rows, s->cols);
+    w->w = part_argument(e, s, module, "weight", plain_type(s->format), s->cols);
   }
 }
 
-static cel_status find_matrix(cel_emit *e, const char *module, int64_t rows, int64_t cols, cel_emit_weight *w,
-                              cel_err *err) {
-  cel_status s = e->source->matrix(e->source->context, module, &w->storage, err);
-  if (s != CEL_OK) return s;
-  if ((rows >= 0 && w->storage.rows != rows) || w->storage.cols != cols) {
-    char want[32] = "any";
-    if (rows >= 0) snprintf(want, sizeof want, "%lld", (long long)rows);
-    return cel_fail(err, CEL_MALFORMED, "%s.weight is [%lld, %lld], the config asks for [%s, %lld]", module,
-                    (long long)w->storage.rows, (long long)w->storage.cols, want, (long long)cols);
+// What a role's tensor must be.
+typedef enum shape_kind {
+  MATRIX,  // MODULE.weight [rows, cols] in whatever storage; rows -1: any number
+  STACK,   // the same with the experts in front
+  VECTOR,  // MODULE.weight, `rows` floats
+  TENSOR,  // the name itself, `rows` floats
+} shape_kind;
+typedef struct role_shape {
+  shape_kind kind;
+  int64_t rows, cols;
+  bool bias;
+} role_shape;
+
+static void shape_words(char *out, size_t n, int64_t experts, int64_t rows, int64_t cols) {
+  char row_text[24] = "any", stack[24] = "";
+  if (rows >= 0) snprintf(row_text, sizeof row_text, "%lld", (long long)rows);
+  if (experts > 0) snprintf(stack, sizeof stack, "%lld, ", (long long)experts);
+  snprintf(out, n, "[%s%s, %lld]", stack, row_text, (long long)cols);
+}
+
+static cel_status find_matrix(cel_emit *e, const char *module, role_shape want, cel_emit_weight *w, cel_err *err) {
+  int64_t experts = want.kind == STACK ? e->arch->moe.n_experts : 0;
+  CEL_TRY(e->source->matrix(e->source->context, module, &w->storage, err));
+  const cel_storage *s = &w->storage;
+  if ((want.rows >= 0 && s->rows != want.rows) || s->cols != want.cols || s->experts != experts) {
+    char is[80], right[80];
+    shape_words(is, sizeof is, s->experts, s->rows, s->cols);
+    shape_words(right, sizeof right, experts, want.rows, want.cols);
+    return cel_fail(err, CEL_MALFORMED, "%s.weight is %s, the config asks for %s", module, is, right);
   }
   w->present = true;
   matrix_arguments(e, w, module);
@@ -61,65 +85,167 @@ static cel_status find_vector(cel_emit *e, const char *name, int64_t want, hlo *
   if (n != want) {
     return cel_fail(err, CEL_MALFORMED, "%s has %lld values, the config asks for %lld", name, (long long)n, (long long)want);
   }
-  *out = argument(e, name, type, n, -1);
+  *out = argument(e, name, type, 1, &n);
   return CEL_OK;
 }
 
-typedef enum shape_kind { MATRIX, VECTOR } shape_kind;
-typedef struct role_shape {
-  shape_kind kind;
-  int64_t rows, cols;
-  bool bias;
-} role_shape;
+static role_shape matrix(int64_t rows, int64_t cols, bool bias) { return (role_shape){MATRIX, rows, cols, bias}; }
+static role_shape stack(int64_t rows, int64_t cols, bool bias) { return (role_shape){STACK, rows, cols, bias}; }
+static role_shape vector(int64_t n) { return (role_shape){VECTOR, n, 0, false}; }
+static role_shape tensor(int64_t n) { return (role_shape){TENSOR, n, 0, false}; }
+static role_shape norm(const cel_arch *a, int64_t n) { return (role_shape){VECTOR, n, 0, a->norm_bias}; }
 
-static role_shape shape_of(const cel_arch *a, cel_weight_role role) {
+static int64_t qk_norm_width(const cel_arch *a, int64_t heads) {
+  return a->qk_norm == CEL_QK_NORM_HEAD ? a->head_dim : heads * a->head_dim;
+}
+
+static role_shape attention_shape(const cel_arch *a, cel_weight_role role) {
   int64_t q = (int64_t)a->n_q * a->head_dim, kv = (int64_t)a->n_kv * a->head_dim;
+  const cel_mla *m = &a->mla;
   switch (role) {
-    case CEL_W_EMBED:
-    case CEL_W_HEAD:
-      return (role_shape){MATRIX, -1, a->hidden, false};
-    case CEL_W_Q:
-      return (role_shape){MATRIX, q, a->hidden, a->qkv_bias};
+    case CEL_W_Q: return matrix(q * (a->out_gate ? 2 : 1), a->hidden, a->qkv_bias);
     case CEL_W_K:
-    case CEL_W_V:
-      return (role_shape){MATRIX, kv, a->hidden, a->qkv_bias};
-    case CEL_W_O:
-      return (role_shape){MATRIX, a->hidden, q, a->o_bias};
-    case CEL_W_GATE:
-    case CEL_W_UP:
-      return (role_shape){MATRIX, a->inter, a->hidden, a->mlp_bias};
-    case CEL_W_DOWN:
-      return (role_shape){MATRIX, a->hidden, a->inter, a->mlp_bias};
-    case CEL_W_Q_NORM:
-    case CEL_W_K_NORM:
-      return (role_shape){VECTOR, a->head_dim, 0, false};
-    default:
-      return (role_shape){VECTOR, a->hidden, 0, false};
+    case CEL_W_V: return matrix(kv, a->hidden, a->qkv_bias);
+    case CEL_W_QKV: return matrix(q + 2 * kv, a->hidden, a->qkv_bias);
+    case CEL_W_O: return matrix(a->hidden, m->kv_rank > 0 ? (int64_t)a->n_q * m->v : q, a->o_bias);
+    case CEL_W_Q_NORM: return vector(qk_norm_width(a, a->n_q));
+    case CEL_W_K_NORM: return vector(qk_norm_width(a, a->n_kv));
+    case CEL_W_SINKS: return tensor(a->n_q);
+    case CEL_W_Q_A: return matrix(m->q_rank, a->hidden, a->qkv_bias);
+    case CEL_W_Q_A_NORM: return vector(m->q_rank);
+    case CEL_W_Q_B: return matrix(q, m->q_rank, false);
+    case CEL_W_KV_A: return matrix(m->kv_rank + m->rope, a->hidden, a->qkv_bias);
+    case CEL_W_KV_A_NORM: return vector(m->kv_rank);
+    case CEL_W_KV_B: return matrix((int64_t)a->n_q * (m->nope + m->v), m->kv_rank, false);
+    default: return norm(a, a->hidden);
   }
 }
 
-static bool wanted(const cel_arch *a, cel_weight_role role) {
+static role_shape feed_forward_shape(const cel_arch *a, cel_weight_role role, int64_t inter) {
+  const cel_moe *m = &a->moe;
+  int64_t h = a->hidden;
+  switch (role) {
+    case CEL_W_GATE:
+    case CEL_W_UP: return matrix(inter, h, a->mlp_bias);
+    case CEL_W_DOWN: return matrix(h, inter, a->mlp_bias);
+    case CEL_W_ROUTER: return matrix(m->n_experts, h, m->router_bias);
+    case CEL_W_ROUTER_CORRECTION: return tensor(m->n_experts);
+    case CEL_W_EXPERT_GATE:
+    case CEL_W_EXPERT_UP: return stack(m->inter, h, m->expert_bias);
+    case CEL_W_EXPERT_GATE_UP: return stack(2 * m->inter, h, m->expert_bias);
+    case CEL_W_EXPERT_DOWN: return stack(h, m->inter, m->expert_bias);
+    case CEL_W_SHARED_GATE:
+    case CEL_W_SHARED_UP: return matrix(m->shared_inter, h, a->mlp_bias);
+    case CEL_W_SHARED_DOWN: return matrix(h, m->shared_inter, a->mlp_bias);
+    case CEL_W_SHARED_SWITCH: return matrix(1, h, false);
+    default: return norm(a, h);
+  }
+}
+
+static role_shape recurrent_shape(const cel_arch *a, cel_weight_role role) {
+  const cel_delta *d = &a->delta;
+  int64_t h = a->hidden, keys = (int64_t)d->n_k * d->d_k, values = (int64_t)d->n_v * d->d_v;
+  switch (role) {
+    case CEL_W_CONV_IN: return matrix(3 * h, h, a->conv.bias);
+    case CEL_W_CONV: return (role_shape){VECTOR, h * a->conv.kernel, 0, a->conv.bias};  // [H, 1, taps] or [H, taps, 1]
+    case CEL_W_CONV_OUT: return matrix(h, h, a->conv.bias);
+    case CEL_W_DELTA_QKVZ: return matrix(2 * keys + 2 * values, h, false);
+    case CEL_W_DELTA_BA: return matrix(2 * (int64_t)d->n_v, h, false);
+    case CEL_W_DELTA_CONV: return vector((2 * keys + values) * d->kernel);
+    case CEL_W_DELTA_A_LOG:
+    case CEL_W_DELTA_DT_BIAS: return tensor(d->n_v);
+    case CEL_W_DELTA_NORM: return vector(d->d_v);
+    default: return matrix(h, values, false);  // DELTA_OUT
+  }
+}
+
+static role_shape shape_of(const cel_arch *a, cel_weight_role role, int layer) {
+  if (role == CEL_W_EMBED) return matrix(-1, a->hidden, false);
+  if (role == CEL_W_HEAD) return matrix(-1, a->hidden, a->head_bias);
+  if (role >= CEL_W_CONV_IN && role <= CEL_W_DELTA_OUT) return recurrent_shape(a, role);
+  if (role >= CEL_W_GATE && role <= CEL_W_SHARED_SWITCH) return feed_forward_shape(a, role, a->layers[layer].inter);
+  return attention_shape(a, role);
+}
+
+// Does this layer have the weight, given that the family names it?
+static bool attention_wants(const cel_arch *a, cel_weight_role role, const cel_layer *l) {
+  bool mla = a->mla.kv_rank > 0;
+  switch (role) {
+    case CEL_W_Q: return !a->names[CEL_W_QKV] && a->mla.q_rank == 0;
+    case CEL_W_K:
+    case CEL_W_V: return !a->names[CEL_W_QKV] && !mla && !l->kv_shared;
+    case CEL_W_Q_NORM: return a->qk_norm != CEL_QK_NORM_NONE;
+    case CEL_W_K_NORM: return a->qk_norm != CEL_QK_NORM_NONE && !l->kv_shared;
+    case CEL_W_SINKS: return a->sinks;
+    case CEL_W_Q_A:
+    case CEL_W_Q_A_NORM:
+    case CEL_W_Q_B: return a->mla.q_rank > 0;
+    case CEL_W_EMBED_Q:
+    case CEL_W_UNEMBED_OUT: return false;  // asked for by block_mla.c itself, in place of KV_B
+    default: return true;
+  }
+}
+
+static bool feed_forward_wants(const cel_arch *a, cel_weight_role role, const cel_layer *l) {
+  const cel_moe *m = &a->moe;
+  bool moe = l->ffn == CEL_FFN_MOE;
+  switch (role) {
+    case CEL_W_GATE: return l->ffn == CEL_FFN_GATED;
+    case CEL_W_UP:
+    case CEL_W_DOWN: return !moe;
+    case CEL_W_ROUTER_CORRECTION: return moe && m->correction_bias;
+    case CEL_W_SHARED_GATE:
+    case CEL_W_SHARED_UP:
+    case CEL_W_SHARED_DOWN: return moe && m->shared != CEL_SHARED_NONE;
+    case CEL_W_SHARED_SWITCH: return moe && m->shared == CEL_SHARED_GATED;
+    default: return moe;
+  }
+}
+
+static bool norm_wanted(const cel_arch *a, cel_weight_role role) {
+  cel_placement p = a->placement;
+  if (a->norm == CEL_NORM_LAYER_PLAIN) return false;
+  switch (role) {
+    case CEL_W_ATTN_NORM: return p != CEL_POST_NORM;
+    case CEL_W_MLP_NORM: return p != CEL_POST_NORM && p != CEL_PARALLEL;
+    case CEL_W_ATTN_POST_NORM:
+    case CEL_W_MLP_POST_NORM: return p == CEL_PRE_POST_NORM || p == CEL_POST_NORM;
+    default: return true;
+  }
+}
+
+static bool wanted(const cel_arch *a, cel_weight_role role, int layer) {
   if (!a->names[role]) return false;
-  if (role == CEL_W_Q_NORM || role == CEL_W_K_NORM) return a->qk_norm != CEL_QK_NORM_NONE;
-  if (role == CEL_W_ATTN_POST_NORM || role == CEL_W_MLP_POST_NORM) return a->placement == CEL_PRE_POST_NORM;
+  if (layer < 0) return role != CEL_W_FINAL_NORM || norm_wanted(a, role);
+  const cel_layer *l = &a->layers[layer];
+  if (role == CEL_W_ATTN_NORM || role == CEL_W_ATTN_POST_NORM || role == CEL_W_MLP_NORM || role == CEL_W_MLP_POST_NORM)
+    return norm_wanted(a, role);
+  if (role >= CEL_W_Q && role <= CEL_W_UNEMBED_OUT) return l->mixer == CEL_MIXER_ATTENTION && attention_wants(a, role, l);
+  if (role >= CEL_W_CONV_IN && role <= CEL_W_CONV_OUT) return l->mixer == CEL_MIXER_CONV;
+  if (role >= CEL_W_DELTA_QKVZ && role <= CEL_W_DELTA_OUT) return l->mixer == CEL_MIXER_DELTA;
+  if (role >= CEL_W_GATE && role <= CEL_W_SHARED_SWITCH) return feed_forward_wants(a, role, l);
   return true;
 }
 
 static cel_status one(cel_emit *e, cel_weight_role role, int layer, cel_err *err) {
-  if (!wanted(e->arch, role)) return CEL_OK;
+  if (!wanted(e->arch, role, layer)) return CEL_OK;
   cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
   char module[200], name[256];
   if (!cel_arch_weight_name(e->arch, role, layer, module, sizeof module)) {
     return cel_fail(err, CEL_INVALID, "the name of weight %d is too long", (int)role);
   }
-  role_shape s = shape_of(e->arch, role);
+  role_shape s = shape_of(e->arch, role, layer);
+  if (s.kind == TENSOR) return find_vector(e, module, s.rows, &w->vector, err);
   if (s.kind == VECTOR) {
     snprintf(name, sizeof name, "%s.weight", module);
-    return find_vector(e, name, s.rows, &w->vector, err);
+    CEL_TRY(find_vector(e, name, s.rows, &w->vector, err));
+  } else {
+    CEL_TRY(find_matrix(e, module, s, w, err));
   }
-  CEL_TRY(find_matrix(e, module, s.rows, s.cols, w, err));
+  int64_t n = s.kind == VECTOR ? s.rows : w->storage.rows * CEL_MAX(w->storage.experts, 1);
+  if (role == CEL_W_CONV) n = e->arch->hidden;  // one per channel, not per tap
   snprintf(name, sizeof name, "%s.bias", module);
-  return s.bias ? find_vector(e, name, w->storage.rows, &w->bias, err) : CEL_OK;
+  return s.bias ? find_vector(e, name, n, &w->bias, err) : CEL_OK;
 }
 
 // The embedding and the head may be one tensor (text-architectures §1.7): where one of the two files is

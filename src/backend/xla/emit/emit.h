@@ -6,13 +6,15 @@
 // {mlxcel.weight = "model.layers.0.mlp.up_proj.weight"}; inputs carry {mlxcel.input = NAME}, the KV cache
 // {mlxcel.state = NAME} and the aliasing of its result.
 //   prefill  W..., tokens i32[T], positions i32[T], slot i32, last i32, [rope_freqs f32[T, R/2]...],
-//            kcache, vcache  ->  logits, kcache, vcache
-//            T tokens of the one sequence in cache row `slot`; logits by options.logits
-//   decode   W..., tokens i32[B], positions i32[B], slots i32[B], [rope_freqs...], kcache, vcache
-//            -> logits f32[B, V], kcache, vcache
+//            STATE...  ->  logits, STATE...
+//            T tokens of the one sequence in state row `slot`, in order; logits by options.logits
+//   decode   W..., tokens i32[B], positions i32[B], slots i32[B], [rope_freqs...], STATE...
+//            -> logits f32[B, V], STATE...
 //            B rows of B different sequences, each at its own position
-// kcache, vcache: f32[layers, rows, kv heads, capacity, head dim]. A token is written at (slot, position)
-// before it attends to keys 0 .. position. A slot >= rows writes nothing: rows of padding have it, behind real ones.
+// STATE: those of kcache, vcache, conv, delta that the architecture has (cel_state_shape), f32, rank 5, sequences
+// along dimension 1. A key is written at (slot, position) before its token attends to keys 0 .. position. A slot >= rows
+// writes nothing: rows of padding have it, behind real ones. Recurrent states (conv, delta) hold what the tokens before
+// left behind and are zero ahead of the first.
 // rope_freqs (one per rope table whose frequencies depend on the length) are per row; other tables are
 // constants of the module.
 //
@@ -23,7 +25,8 @@
 //   rope                        (x [N, heads, D], cos [N, R/2], sin) {dims, interleaved}
 //   gated_act                   (gate, up) {act}
 //   kv_append                   (cache, new [N, kv, D], slots, positions) {layer}
-//   attention                   (q [N, heads, D], kcache, vcache, slots, positions) {layer, scale, softcap, window}
+//   attention                   (q [N, heads, D], kcache, vcache, slots, positions, layer, [sinks [heads]])
+//                               {scale, softcap, window}
 #ifndef CEL_XLA_EMIT_EMIT_H
 #define CEL_XLA_EMIT_EMIT_H
 
@@ -34,6 +37,7 @@
 typedef struct cel_storage {
   const char *format;    // "F32" "F16" "BF16", a GGUF block format "Q4_1", or "affine" "mxfp4" "mxfp8" "nvfp4" (MLX)
   int64_t rows, cols;    // [out, in]
+  int64_t experts;       // > 0: a stack [experts, out, in]
   int64_t row_bytes;     // block formats: bytes of one row
   int bits, group;       // MLX; 0 for the others
   cel_etype scale_type;  // affine: F32, F16, BF16, else UI8
@@ -44,7 +48,8 @@ typedef struct cel_storage {
 typedef struct cel_storage_source {
   void *context;
   cel_status (*matrix)(void *context, const char *module, cel_storage *out, cel_err *err);
-  // A vector "NAME" (with .weight or .bias): its element type (F32, F16, BF16) and length.
+  // A tensor of floats "NAME" (with its .weight or .bias): element type (F32, F16, BF16) and number of elements, of
+  // whatever rank: taken as one row.
   cel_status (*vector)(void *context, const char *name, cel_etype *type, int64_t *n, cel_err *err);
 } cel_storage_source;
 
@@ -62,6 +67,21 @@ typedef struct cel_emit_options {
   int64_t capacity;  // positions per cache row
   cel_emit_logits logits;
 } cel_emit_options;
+
+// The states of an architecture. Dimension 0 counts the layers that have it, 1 the sequences.
+typedef enum cel_state {
+  CEL_STATE_KEYS,    // "kcache": [layers, rows, kv heads, capacity, key width]
+  CEL_STATE_VALUES,  // "vcache": the same with the width of a value; none with MLA
+  CEL_STATE_CONV,    // "conv": [layers, rows, 1, taps - 1, channels], the last inputs of the convolution, oldest first
+  CEL_STATE_DELTA,   // "delta": [layers, rows, value heads, d_k, d_v]
+  CEL_STATE_COUNT,
+} cel_state;
+typedef struct cel_state_shape {
+  const char *name;
+  int64_t dims[5];   // dims[0] == 0: the architecture has no such state
+  bool by_position;  // dimension 3 is the position in the sequence
+} cel_state_shape;
+cel_state_shape cel_state_shape_of(const cel_arch *arch, cel_state state, int64_t rows, int64_t capacity);
 
 // Fails with the sentence of the first thing that cannot be (a weight that is missing, a shape that does
 // not fit the description, a format without a decomposition), naming its tensor.

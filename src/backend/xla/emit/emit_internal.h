@@ -8,9 +8,9 @@
 typedef struct cel_emit_weight {
   bool present;
   cel_storage storage;        // of a matrix
-  hlo w, scales, biases;      // arguments; scales for MLX only, biases for affine only
-  hlo bias;                   // f32 [rows], NULL when the layer has none
-  hlo vector;                 // a norm's weight as f32 [n]
+  hlo w, scales, biases;      // arguments; scales for MLX only, biases for affine only; of a stack with [experts] in front
+  hlo bias;                   // f32 [rows] or [experts * rows], NULL when the layer has none
+  hlo vector;                 // a norm's weight, or another tensor of floats, as f32 [n]
 } cel_emit_weight;
 
 typedef struct cel_emit_function {  // a decomposition made before: same key, same function
@@ -27,7 +27,8 @@ typedef struct cel_emit {
   cel_emit_weight *weights;  // [1 + n_layers][CEL_W_COUNT]; row 0 holds what belongs to no layer
   cel_emit_function *functions;
   int64_t n;                 // token rows of this entry point
-  hlo tokens, positions, slots, last, kcache, vcache;
+  hlo tokens, positions, slots, last;
+  hlo state[CEL_STATE_COUNT];  // NULL: none; the blocks put the new value in place of the old
   hlo rope_freqs[CEL_ARCH_MAX_ROPES];  // inputs of length-dependent tables, else NULL
   hlo cos[CEL_ARCH_MAX_ROPES], sin[CEL_ARCH_MAX_ROPES];  // [N, R/2]
 } cel_emit;
@@ -55,12 +56,25 @@ hlo cel_emit_embedding(cel_emit *e, hlo ids);                              // [N
 hlo cel_emit_dequantize(cel_hlo_builder *b, const cel_storage *s, hlo w, hlo scales, hlo biases, int64_t rows);
 // block_norm.c: norm over the last dimension with the weight of (role, layer).
 hlo cel_emit_norm(cel_emit *e, cel_weight_role role, int layer, hlo x);
+hlo cel_emit_rms_norm(cel_emit *e, hlo x, hlo weight, double plus, double eps);  // the composite; weight [D]
+// weight and bias of x's shape, NULL: none.
+hlo cel_emit_layer_norm(cel_hlo_builder *b, hlo x, hlo weight, hlo bias, double eps);
 // block_rope.c
 void cel_emit_rope_tables(cel_emit *e);
 hlo cel_emit_rope(cel_emit *e, int table, hlo x);
-// block_attention.c, block_mlp.c
-hlo cel_emit_attention(cel_emit *e, int layer, hlo h);  // h [N, hidden], normed -> [N, hidden]
-hlo cel_emit_mlp(cel_emit *e, int layer, hlo h);
+// The mixers and the feed-forward halves of a layer: h [N, hidden], normed -> [N, hidden].
+hlo cel_emit_attention(cel_emit *e, int layer, hlo h);  // block_attention.c
+hlo cel_emit_mla(cel_emit *e, int layer, hlo h);        // block_mla.c
+hlo cel_emit_conv(cel_emit *e, int layer, hlo h);       // block_conv.c
+hlo cel_emit_delta(cel_emit *e, int layer, hlo h);      // block_delta.c
+hlo cel_emit_mlp(cel_emit *e, int layer, hlo h);        // block_mlp.c: gated or plain
+hlo cel_emit_moe(cel_emit *e, int layer, hlo h);        // block_moe.c
+// The gated MLP of any three roles (a shared expert's, too).
+hlo cel_emit_gated(cel_emit *e, cel_weight_role gate, cel_weight_role up, cel_weight_role down, int layer, hlo h);
+// act(gate) * up of equal shapes, as a composite.
+hlo cel_emit_gated_act(cel_emit *e, hlo gate, hlo up);
+// Writes fresh [N, heads, width] into a state at (entry, slots, positions); block_attention.c, used by block_mla.c too.
+void cel_emit_append(cel_emit *e, cel_state state, hlo entry, hlo fresh);  // entry: i32[], cel_layer.state
 // cap * tanh(x / cap); x itself when cap is 0 (none).
 hlo cel_emit_softcap(cel_hlo_builder *b, hlo x, double cap);
 // Broadcasts of the shapes the blocks need: v [D] along the last of x's dimensions.

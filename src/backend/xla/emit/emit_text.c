@@ -49,15 +49,14 @@ static hlo input(cel_emit *e, const char *name, cel_etype type, int rank, int64_
   return arg;
 }
 
-static hlo state(cel_emit *e, const char *name, int result) {
-  const cel_arch *a = e->arch;
-  int64_t dims[5] = {a->n_layers, e->options.rows, a->n_kv, e->options.capacity, a->head_dim};
-  hlo arg = cel_hlo_arg(&e->b, name, cel_hlo_tensor(e->b.module, CEL_ET_F32, 5, dims));
+static void state_argument(cel_emit *e, cel_state which, int result) {
+  cel_state_shape s = cel_state_shape_of(e->arch, which, e->options.rows, e->options.capacity);
+  hlo arg = cel_hlo_arg(&e->b, s.name, cel_hlo_tensor(e->b.module, CEL_ET_F32, 5, s.dims));
   if (arg) {
-    cel_hlo_arg_attr_string(&e->b, arg, "mlxcel.state", name);
+    cel_hlo_arg_attr_string(&e->b, arg, "mlxcel.state", s.name);
     cel_hlo_arg_attr_int(&e->b, arg, "tf.aliasing_output", result);
   }
-  return arg;
+  e->state[which] = arg;
 }
 
 static void inputs(cel_emit *e) {
@@ -72,9 +71,10 @@ static void inputs(cel_emit *e) {
     const char *name = cel_arena_printf(&e->b.module->arena, "rope_freqs_%d", i);
     e->rope_freqs[i] = input(e, name, CEL_ET_F32, 2, e->n, r->dims / 2);
   }
-  int first = e->options.logits == CEL_LOGITS_NONE ? 0 : 1;
-  e->kcache = state(e, "kcache", first);
-  e->vcache = state(e, "vcache", first + 1);
+  int result = e->options.logits == CEL_LOGITS_NONE ? 0 : 1;
+  for (int i = 0; i < CEL_STATE_COUNT; i++) {
+    if (cel_state_shape_of(e->arch, (cel_state)i, 1, 1).dims[0] > 0) state_argument(e, (cel_state)i, result++);
+  }
 }
 
 // Norm weights and biases in f32, once, ahead of the walk.
@@ -90,12 +90,46 @@ static void widen_vectors(cel_emit *e) {
 
 // ---- the walk ----------------------------------------------------------------------------------
 
+static hlo mix(cel_emit *e, int layer, hlo h) {
+  switch (e->arch->layers[layer].mixer) {
+    case CEL_MIXER_CONV: return cel_emit_conv(e, layer, h);
+    case CEL_MIXER_DELTA: return cel_emit_delta(e, layer, h);
+    case CEL_MIXER_ATTENTION: break;
+  }
+  return e->arch->mla.kv_rank > 0 ? cel_emit_mla(e, layer, h) : cel_emit_attention(e, layer, h);
+}
+
+static hlo feed_forward(cel_emit *e, int layer, hlo h) {
+  return e->arch->layers[layer].ffn == CEL_FFN_MOE ? cel_emit_moe(e, layer, h) : cel_emit_mlp(e, layer, h);
+}
+
+static hlo add_to(cel_emit *e, hlo x, hlo y) {
+  if (e->arch->residual_mul != 1) y = cel_hlo_binary_scalar(&e->b, CEL_HLO_MULTIPLY, y, e->arch->residual_mul);
+  return cel_hlo_binary(&e->b, CEL_HLO_ADD, x, y);
+}
+
+static hlo norm_at(cel_emit *e, cel_weight_role role, int layer, hlo x) {
+  const char *half = role == CEL_W_ATTN_NORM || role == CEL_W_ATTN_POST_NORM ? "attn" : "mlp";
+  const char *place = role == CEL_W_ATTN_NORM || role == CEL_W_MLP_NORM ? "norm" : "post_norm";
+  cel_hlo_path(&e->b, "layers.%d.%s_%s", layer, half, place);
+  return cel_emit_norm(e, role, layer, x);
+}
+
 static hlo sublayer(cel_emit *e, int layer, hlo x, cel_weight_role norm, cel_weight_role post,
                     hlo (*block)(cel_emit *e, int layer, hlo h)) {
-  cel_hlo_path(&e->b, "layers.%d.%s", layer, norm == CEL_W_ATTN_NORM ? "attn_norm" : "mlp_norm");
-  hlo y = block(e, layer, cel_emit_norm(e, norm, layer, x));
-  if (e->arch->placement == CEL_PRE_POST_NORM) y = cel_emit_norm(e, post, layer, y);
-  return cel_hlo_binary(&e->b, CEL_HLO_ADD, x, y);
+  cel_placement p = e->arch->placement;
+  hlo y = block(e, layer, p == CEL_POST_NORM ? x : norm_at(e, norm, layer, x));
+  if (p == CEL_PRE_POST_NORM || p == CEL_POST_NORM) y = norm_at(e, post, layer, y);
+  return add_to(e, x, y);
+}
+
+static hlo layer_of(cel_emit *e, int layer, hlo x) {
+  if (e->arch->placement == CEL_PARALLEL) {
+    hlo h = norm_at(e, CEL_W_ATTN_NORM, layer, x);
+    return add_to(e, add_to(e, x, mix(e, layer, h)), feed_forward(e, layer, h));
+  }
+  x = sublayer(e, layer, x, CEL_W_ATTN_NORM, CEL_W_ATTN_POST_NORM, mix);
+  return sublayer(e, layer, x, CEL_W_MLP_NORM, CEL_W_MLP_POST_NORM, feed_forward);
 }
 
 static hlo head(cel_emit *e, hlo x) {
@@ -108,6 +142,7 @@ static hlo head(cel_emit *e, hlo x) {
     e->n = 1;
   }
   x = cel_emit_linear(e, CEL_W_HEAD, -1, cel_emit_norm(e, CEL_W_FINAL_NORM, -1, x));
+  if (e->arch->logit_mul != 1) x = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, e->arch->logit_mul);
   return cel_emit_softcap(b, x, e->arch->final_softcap);
 }
 
@@ -117,17 +152,37 @@ static void walk(cel_emit *e) {
   cel_emit_rope_tables(e);
   cel_hlo_path(b, "embed");
   hlo x = cel_emit_embedding(e, e->tokens);
-  for (int layer = 0; layer < e->arch->n_layers; layer++) {
-    x = sublayer(e, layer, x, CEL_W_ATTN_NORM, CEL_W_ATTN_POST_NORM, cel_emit_attention);
-    x = sublayer(e, layer, x, CEL_W_MLP_NORM, CEL_W_MLP_POST_NORM, cel_emit_mlp);
+  for (int layer = 0; layer < e->arch->n_layers; layer++) x = layer_of(e, layer, x);
+  hlo results[1 + CEL_STATE_COUNT];
+  int n = 0;
+  if (e->options.logits != CEL_LOGITS_NONE) results[n++] = head(e, x);
+  for (int i = 0; i < CEL_STATE_COUNT; i++) {
+    if (e->state[i]) results[n++] = e->state[i];
   }
-  hlo results[3] = {NULL, e->kcache, e->vcache};
-  if (e->options.logits == CEL_LOGITS_NONE) {
-    cel_hlo_return(b, results + 1, 2);
-    return;
+  cel_hlo_return(b, results, n);
+}
+
+cel_state_shape cel_state_shape_of(const cel_arch *a, cel_state state, int64_t rows, int64_t capacity) {
+  int64_t channels = a->hidden, taps = a->conv.kernel;
+  int n_conv = a->n_conv_layers;
+  if (a->delta.kernel > 0) {
+    channels = 2 * (int64_t)a->delta.n_k * a->delta.d_k + (int64_t)a->delta.n_v * a->delta.d_v;
+    taps = a->delta.kernel;
+    n_conv = a->n_delta_layers;
   }
-  results[0] = head(e, x);
-  cel_hlo_return(b, results, 3);
+  switch (state) {
+    case CEL_STATE_KEYS:
+      return (cel_state_shape){"kcache", {a->n_kv_layers, rows, a->n_kv, capacity, cel_arch_key_width(a)}, true};
+    case CEL_STATE_VALUES:
+      return (cel_state_shape){"vcache", {a->mla.kv_rank > 0 ? 0 : a->n_kv_layers, rows, a->n_kv, capacity, a->head_dim}, true};
+    case CEL_STATE_CONV:
+      return (cel_state_shape){"conv", {n_conv, rows, 1, taps - 1, channels}, false};
+    case CEL_STATE_DELTA:
+      return (cel_state_shape){"delta", {a->n_delta_layers, rows, a->delta.n_v, a->delta.d_k, a->delta.d_v}, false};
+    case CEL_STATE_COUNT:
+      break;
+  }
+  return (cel_state_shape){0};
 }
 
 static cel_status check_options(const cel_arch *a, const cel_emit_options *o, cel_err *err) {
