@@ -21,8 +21,10 @@ from safetensors.numpy import load_file
 from safetensors.torch import load_file as load_torch
 from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
-from make_tiny import LLAMA3, PLAIN, config_of, fill, prompts, run, TINY
+from make_tiny import TINY
 from reference import DATA, setup, tolerance, versions, write_json
+from tiny import PLAIN, config_of, fill, prompts, run
+from tiny_llama import LLAMA3
 
 # id: source, dtype of scales, biases and the weights left plain, how modules are packed, and overrides by module path
 # (False: left plain, and said so)
@@ -126,7 +128,7 @@ def make_mlx(name):
     with open(os.path.join(folder, "config.json"), "w") as f:
         json.dump(config, f, indent=1)
         f.write("\n")
-    model = TINY[source][0][1]._from_config(config_of(source), attn_implementation="eager").float().eval()
+    model = TINY[source].classes[1]._from_config(config_of(source, TINY[source]), attn_implementation="eager").float().eval()
     missing, unexpected = model.load_state_dict({k: torch.from_numpy(v) for k, v in reference.items()}, strict=False)
     assert not unexpected and set(missing) <= {"lm_head.weight"}, (missing, unexpected)
     model.tie_weights()
@@ -320,7 +322,7 @@ def make_gguf(name):
     path = os.path.join(folder, "model.gguf")
     for seed in range(100):
         model = model_class._from_config(config, attn_implementation="eager").float().eval()
-        fill(model, name, seed)
+        fill(model, name, seed, {})
         for key, p in model.named_parameters():  # made for rows of 64: wider ones get smaller numbers
             if p.ndim == 2 and "embed" not in key:
                 p *= min(1.0, (64 / p.shape[1]) ** 0.5)

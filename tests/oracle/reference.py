@@ -22,27 +22,67 @@ def versions(*more):
     return ", ".join(["transformers " + transformers.__version__, "torch " + torch.__version__.split("+")[0], *more])
 
 
-def greedy(model, ids, n):
-    """(logits of the prompt [len(ids), V], n tokens, n gaps between the best and the second)."""
+class Margins:
+    """Watches every choice of k of n that routers make; `least` is the smallest lead of the last chosen over the first left."""
+
+    def __enter__(self):
+        self.least, self.function, self.method = float("inf"), torch.topk, torch.Tensor.topk
+        torch.topk = lambda x, k, *a, **kw: self.watch(x, k, *a, **kw)
+        torch.Tensor.topk = lambda x, k, *a, **kw: self.watch(x, k, *a, **kw)
+        return self
+
+    def watch(self, x, k, *a, **kw):
+        if k < x.shape[-1]:
+            best = self.method(x, k + 1).values.float()
+            lead = best[..., k - 1] - best[..., k]
+            self.least = min(self.least, float(lead[~torch.isnan(lead)].min()))
+        return self.method(x, k, *a, **kw)
+
+    def __exit__(self, *_):
+        torch.topk, torch.Tensor.topk = self.function, self.method
+
+
+def choose(last):
+    order = torch.sort(last, descending=True).values
+    return int(torch.argmax(last)), float(order[0] - order[1])
+
+
+def greedy(model, ids, n, least=0):
+    """(logits of the prompt [len(ids), V], n tokens, n gaps between the best and the second). Ends early at a gap below least."""
     out = model(torch.tensor([ids]), use_cache=True)
     prompt, cache, last = out.logits[0].float().numpy(), out.past_key_values, out.logits[0, -1]
     tokens, gaps = [], []
     for step in range(n):
-        best = torch.topk(last, 2)
-        gaps.append(float(best.values[0] - best.values[1]))
-        tokens.append(int(torch.argmax(last)))
+        token, gap = choose(last)
+        tokens.append(token)
+        gaps.append(gap)
+        if gap < least:
+            break
         if step + 1 < n:
-            out = model(torch.tensor([[tokens[-1]]]), past_key_values=cache, use_cache=True)
+            out = model(torch.tensor([[token]]), past_key_values=cache, use_cache=True)
             last = out.logits[0, -1]
     return prompt, tokens, gaps
 
 
-def recomputed(model, ids, n):
-    """The same tokens without a cache: the whole sequence again for every token."""
-    ids = list(ids)
+def greedy_afresh(model, ids, n, least=0):
+    """As greedy, the whole sequence anew for every token."""
+    prompt, tokens, gaps, all_ids = None, [], [], list(ids)
     for _ in range(n):
-        ids.append(int(torch.argmax(model(torch.tensor([ids]), use_cache=False).logits[0, -1])))
-    return ids[-n:]
+        logits = model(torch.tensor([all_ids]), use_cache=False).logits[0]
+        prompt = logits.float().numpy() if prompt is None else prompt
+        token, gap = choose(logits[-1])
+        tokens.append(token)
+        gaps.append(gap)
+        all_ids.append(token)
+        if gap < least:
+            break
+    return prompt, tokens, gaps
+
+
+def recomputed(model, ids, tokens):
+    """The choices after every prefix of ids + tokens, without a cache."""
+    logits = model(torch.tensor([[*ids, *tokens[:-1]]]), use_cache=False).logits[0]
+    return [int(t) for t in torch.argmax(logits[len(ids) - 1:], dim=-1)]
 
 
 def write_json(path, head, cases):
