@@ -46,7 +46,7 @@ typedef struct cel_engine_driver {
   // Copies the first n entries of dimension 3 of row `from` of dimension 1 to row `to`, for a rank-5 KV state
   // [layers, rows, heads, positions, width].
   cel_status (*copy_row)(cel_buffer *state, int64_t from, int64_t to, int64_t n, cel_err *err);
-  // Lets go of the memory behind row `row` (its contents become zero); a hint.
+  // Row `row` of dimension 1 of a rank-5 state becomes zero; memory is given back where the engine can.
   void (*forget_row)(cel_buffer *state, int64_t row);
   // weights[n_params]: the buffer of each CEL_PARAM_WEIGHT, NULL for the others. The program is lent for the
   // life of the executable. All that can fail for lack of a kernel, shape or memory fails here.

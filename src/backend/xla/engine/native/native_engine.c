@@ -174,20 +174,25 @@ static cel_status native_copy_row(cel_buffer *b, int64_t from, int64_t to, int64
   return CEL_OK;
 }
 
-static void native_forget_row(cel_buffer *b, int64_t row) {
-#ifdef __linux__
-  if (b->rank != 5 || row < 0 || row >= b->dims[1]) return;
-  int64_t bytes = b->dims[2] * b->dims[3] * b->dims[4] * b->item_bytes, page = sysconf(_SC_PAGESIZE);
-  for (int64_t l = 0; l < b->dims[0]; l++) {
-    intptr_t begin = (intptr_t)b->data + (l * b->dims[1] + row) * bytes, end = begin + bytes;
-    begin = (begin + page - 1) / page * page;  // whole pages only: neighbours keep theirs
-    end = end / page * page;
-    if (begin < end) (void)madvise((void *)begin, (size_t)(end - begin), MADV_DONTNEED);
-  }
-#else
-  (void)b;
-  (void)row;
+// Whole pages are mapped anew, which gives their memory back and zeroes them; what a row shares with its neighbours is
+// zeroed by hand.
+static void forget_bytes(char *p, int64_t bytes) {
+  int64_t page = sysconf(_SC_PAGESIZE), before = (page - (int64_t)((uintptr_t)p % (uintptr_t)page)) % page;
+  before = CEL_MIN(before, bytes);
+  int64_t pages = (bytes - before) / page * page;
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (pages && mmap(p + before, (size_t)pages, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) pages = 0;
+#ifdef MADV_NOHUGEPAGE
+  if (pages) (void)madvise(p + before, (size_t)pages, MADV_NOHUGEPAGE);
 #endif
+  memset(p, 0, (size_t)before);
+  memset(p + before + pages, 0, (size_t)(bytes - before - pages));
+}
+
+static void native_forget_row(cel_buffer *b, int64_t row) {
+  if (b->rank != 5 || row < 0 || row >= b->dims[1]) return;
+  int64_t bytes = b->dims[2] * b->dims[3] * b->dims[4] * b->item_bytes;
+  for (int64_t l = 0; l < b->dims[0]; l++) forget_bytes((char *)b->data + (l * b->dims[1] + row) * bytes, bytes);
 }
 
 // ---- executables -----------------------------------------------------------------------------------
