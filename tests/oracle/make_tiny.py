@@ -16,8 +16,11 @@ from reference import DATA, setup
 from tiny import make
 from tiny_dense import DENSE
 from tiny_llama import LLAMAS
+from tiny_mla import MLA
+from tiny_moe import MOE
+from tiny_state import STATE
 
-TINY = {**LLAMAS, **DENSE}
+TINY = {**LLAMAS, **DENSE, **MOE, **MLA, **STATE}
 
 
 def model_type(name):

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import zlib
 from dataclasses import dataclass, field
+from contextlib import nullcontext
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -103,6 +104,10 @@ def prompts(name, lengths=(24, 70), vocab=256):
     return tuple([1] + [int(x) for x in torch.randint(3, vocab, (n - 1,), generator=g)] for n in lengths)
 
 
+def nothing():
+    return nullcontext([])
+
+
 def rows_of(ids):
     """Every position of the short prompt, every seventh of the long one and its last."""
     return list(range(len(ids))) if len(ids) <= 24 else sorted({*range(6, len(ids), 7), len(ids) - 1})
@@ -113,14 +118,14 @@ def load(folder):
                                                              attn_implementation="eager").eval()
 
 
-def run(make_model, ids_list, counts=None, afresh=False, slack=1.0):
+def run(make_model, ids_list, counts=None, afresh=False, slack=1.0, probe=None):
     """Cases and their rows of logits; None when a step is too close or the tokens say nothing."""
     cases, rows, at = [], [], 0
     for ids, n in zip(ids_list, counts or [64] * len(ids_list)):
-        with Margins() as margins:
+        with Margins() as margins, (probe or nothing)() as more:
             # A fresh model: dynamic NTK remembers lengths.
             prompt, tokens, gaps = (greedy_afresh if afresh else greedy)(make_model(), ids, n, least=1e-3)
-        if min(gaps) < 1e-3 or margins.least < 1e-4 or 2 in tokens or len(set(tokens)) < min(12, n - 2):
+        if min(gaps) < 1e-3 or min([margins.least, *more]) < 1e-4 or 2 in tokens or len(set(tokens)) < min(12, n - 2):
             return None
         keep = rows_of(ids)
         cases.append(dict(ids=ids, rows=keep, first_row=at, greedy=tokens, gap=rounded(gaps)))
@@ -200,7 +205,7 @@ def find(name, tiny, folder):
     for seed in range(400):
         model = tiny.classes[1]._from_config(config_of(name, tiny), attn_implementation="eager").float().eval()
         fill(model, name, seed, tiny.std)
-        found = run(lambda: copy.deepcopy(model), ids_list, counts, tiny.afresh, tiny.slack)
+        found = run(lambda: copy.deepcopy(model), ids_list, counts, tiny.afresh, tiny.slack, tiny.probe)
         if not found:
             continue
         cases, logits = found
@@ -211,7 +216,7 @@ def find(name, tiny, folder):
     else:
         sys.exit(name + ": no seed will do")
     save(tiny, model, folder)
-    again = run(lambda: load(folder), ids_list, counts, tiny.afresh, tiny.slack)
+    again = run(lambda: load(folder), ids_list, counts, tiny.afresh, tiny.slack, tiny.probe)
     assert again and np.abs(again[1] - logits).max() < 1e-6 * max(1, np.abs(logits).max()), "saved and read differ"
     return seed, again, effects
 

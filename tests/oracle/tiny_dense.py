@@ -1,5 +1,5 @@
 """Tiny checkpoints of the dense families that are not a Llama block: other norms, other places, fused tensors, multipliers."""
-from tiny import DROP, PLAIN, Tiny
+from tiny import PLAIN, Tiny
 
 
 def rope(theta=10000.0, kind="default", **more):
@@ -10,9 +10,9 @@ def rope(theta=10000.0, kind="default", **more):
 LONG = rope(kind="longrope", partial_rotary_factor=0.5, short_factor=[1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0, 2.2],
             long_factor=[1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 16.0], original_max_position_embeddings=16)
 PHI3 = dict(original_max_position_embeddings=16, rope_parameters=LONG)
-GRANITE = dict(attention_multiplier=1 / 64, embedding_multiplier=12.0, residual_multiplier=0.22, logits_scaling=0.5,
+GRANITE = dict(attention_multiplier=1 / 8, embedding_multiplier=12.0, residual_multiplier=0.5, logits_scaling=0.125,
                tie_word_embeddings=True, rope_parameters=PLAIN)
-GRANITE_STD = {"embed_tokens": 0.03}
+GRANITE_STD = {"embed_tokens": 0.012}
 
 
 
