@@ -17,8 +17,10 @@ typedef enum cel_norm {
   CEL_NORM_RMS,
   CEL_NORM_RMS_PLUS_ONE,  // weight is 1 + w
   CEL_NORM_LAYER,         // mean subtracted, biased variance; weight, and a bias with norm_bias
+  CEL_NORM_LAYER_PLUS_ONE,  // the same with a weight of 1 + w
   CEL_NORM_LAYER_PLAIN,   // the same without weight or bias: no tensors
 } cel_norm;
+static inline bool cel_norm_takes_mean(cel_norm n) { return n >= CEL_NORM_LAYER; }
 typedef enum cel_placement {
   CEL_PRE_NORM,       // x += f(N(x))
   CEL_PRE_POST_NORM,  // x += Npost(f(Npre(x))): Gemma's four norms
@@ -114,11 +116,6 @@ typedef enum cel_router {  // text-architectures §2.2
   CEL_ROUTER_SOFTMAX_BIASED,  // R6: softmax; the correction bias selects
 } cel_router;
 typedef enum cel_shared_expert { CEL_SHARED_NONE, CEL_SHARED_PLAIN, CEL_SHARED_GATED } cel_shared_expert;
-typedef enum cel_expert_layout {
-  CEL_EXPERTS_SPLIT,        // roles EXPERT_GATE and EXPERT_UP
-  CEL_EXPERTS_FUSED,        // role EXPERT_GATE_UP [E, 2I, H]: gate rows, then up rows
-  CEL_EXPERTS_INTERLEAVED,  // role EXPERT_GATE_UP: gate even rows, up odd rows (gpt-oss)
-} cel_expert_layout;
 typedef struct cel_moe {
   int n_experts, top_k;    // n_experts > 0: the family has this block
   int64_t inter;           // width of an expert
@@ -130,6 +127,7 @@ typedef struct cel_moe {
   bool router_bias;        // a bias of the router's linear
   bool correction_bias;    // role ROUTER_CORRECTION [E]
   bool expert_bias;        // gpt-oss
+  bool interleaved;        // rows of EXPERT_GATE_UP, where a file fuses the two: gate even, up odd; otherwise gate first
   double jitter;           // SPARSEMIXER: epsilon
   double clamp, alpha;     // gpt-oss: (up + 1) * gate * sigmoid(alpha * gate), clamped; clamp 0: the usual gated act
   cel_shared_expert shared;
@@ -225,10 +223,25 @@ int cel_arch_key_width(const cel_arch *a);
 // Has it a state that tokens flow through (convolution, delta rule)? Such a session cannot be cut back: it starts anew.
 bool cel_arch_recurrent(const cel_arch *a);
 
+// Where the files of a family name or group weights otherwise than its `names` do. The loader puts the canonical modules
+// in place when it opens a checkpoint; a row block of a matrix is a view, nothing is copied. {i} is the layer.
+typedef enum cel_file_form {
+  CEL_FILE_RENAMED,  // parts[0] under another name
+  CEL_FILE_QKV,      // the rows of q, then k, then v
+  CEL_FILE_HALVES,   // two blocks of as many rows (gate, then up)
+  CEL_FILE_JOINED,   // module has {e}: its tensors 0, 1, 2 ... follow one another in parts[0]
+} cel_file_form;
+typedef struct cel_file_rule {
+  cel_file_form form;
+  const char *module;    // as in the files; NULL ends a list of rules
+  const char *parts[3];  // canonical
+} cel_file_rule;
+
 struct cel_family {
   const char *name;                // "llama"
   const char *model_types[8];      // strings of config.json, ended by NULL
   const char *gguf_archs[4];       // general.architecture strings, ended by NULL
+  const cel_file_rule *files;      // NULL: files have the names of `names`
   const char *special;             // one line for `mlxcel arch`: what sets it apart
   // Fills the whole of *a from the text level of the config (defaults of the class applied), except the layers' `state`
   // and the counts of states, which follow from it. Memory from `arena`. `root` is the outer config (equal to cfg when there is no wrapper).
@@ -237,6 +250,8 @@ struct cel_family {
 
 extern const cel_family *const cel_families[];  // from family.def, ended by NULL
 
+// The family of a config, by its model_type; NULL when none has it.
+const cel_family *cel_arch_family_of(const cel_json *config);
 // Finds the family by model_type, unwraps text_config, describes and validates (every size positive,
 // within bounds, divisible as needed). An unknown model_type is refused with the list of those known.
 // `generation_config` may be NULL: its eos_token_id joins the set.

@@ -67,21 +67,25 @@ static cel_status read_act(cel_keys k, const cel_class_defaults *d, cel_arch *a,
       {"silu", CEL_ACT_SILU},           {"swish", CEL_ACT_SILU},
       {"gelu_pytorch_tanh", CEL_ACT_GELU_TANH}, {"gelu_new", CEL_ACT_GELU_TANH},
       {"gelu", CEL_ACT_GELU_ERF},       {"relu", CEL_ACT_RELU},
+      {"relu2", CEL_ACT_RELU2},
   };
-  const char *name = d->act;
-  CEL_TRY(cel_keys_string(k, d->act_key, &name, err));
+  const char *name = d->act, *key = d->act_key;
+  if (d->act_alias && !cel_json_get(k.obj, key)) key = d->act_alias;
+  CEL_TRY(cel_keys_string(k, key, &name, err));
   for (int i = 0; i < CEL_COUNT(known); i++) {
     if (strcmp(name, known[i].name) != 0) continue;
     a->act = known[i].act;
     return CEL_OK;
   }
-  return cel_keys_refuse(k, d->act_key, cel_json_get(k.obj, d->act_key), CEL_UNSUPPORTED,
-                         "one of silu, swish, gelu_pytorch_tanh, gelu_new, gelu, relu", err);
+  return cel_keys_refuse(k, key, cel_json_get(k.obj, key), CEL_UNSUPPORTED,
+                         "one of silu, swish, gelu_pytorch_tanh, gelu_new, gelu, relu, relu2", err);
 }
 
 static cel_status read_sizes(cel_keys k, bool nested, const cel_class_defaults *d, cel_arch *a, cel_err *err) {
   int64_t layers = 0;
-  CEL_TRY(read_size(k, nested, "num_hidden_layers", CEL_ARCH_MAX_LAYERS, d->layers, &layers, err));
+  const char *layers_key = "num_hidden_layers";
+  if (d->layers_alias && !cel_json_get(k.obj, layers_key)) layers_key = d->layers_alias;
+  CEL_TRY(read_size(k, nested, layers_key, CEL_ARCH_MAX_LAYERS, d->layers, &layers, err));
   a->n_layers = (int)layers;
   CEL_TRY(read_size(k, nested, "vocab_size", CEL_ARCH_MAX_DIM, d->vocab, &a->vocab, err));
   CEL_TRY(read_size(k, nested, "hidden_size", CEL_ARCH_MAX_DIM, d->hidden, &a->hidden, err));
@@ -114,7 +118,9 @@ cel_status cel_arch_read_common(const cel_json *cfg, const cel_json *root, const
   CEL_TRY(read_act(k, d, a, err));
   CEL_TRY(read_outer(k, outer, d, a, err));
   a->norm_eps = d->eps;
-  CEL_TRY(cel_keys_num(k, "rms_norm_eps", 1e-12, 1, &a->norm_eps, err));
+  if (d->eps_alias) CEL_TRY(cel_keys_num(k, d->eps_alias, 1e-12, 1, &a->norm_eps, err));
+  const char *eps_key = d->eps_key ? d->eps_key : "rms_norm_eps";
+  if (*eps_key) CEL_TRY(cel_keys_num(k, eps_key, 1e-12, 1, &a->norm_eps, err));
   a->norm = CEL_NORM_RMS;
   a->placement = CEL_PRE_NORM;
   a->qk_norm = CEL_QK_NORM_NONE;
@@ -122,6 +128,44 @@ cel_status cel_arch_read_common(const cel_json *cfg, const cel_json *root, const
   a->embed_mul = a->residual_mul = a->logit_mul = 1.0;
   memcpy(a->names, llama_names, sizeof a->names);
   return CEL_OK;
+}
+
+cel_status cel_arch_read_attention_bias(cel_keys k, const char *key, bool otherwise, cel_arch *a, cel_err *err) {
+  a->qkv_bias = otherwise;
+  CEL_TRY(cel_keys_bool(k, key, &a->qkv_bias, err));
+  a->o_bias = a->qkv_bias;
+  return CEL_OK;
+}
+
+cel_status cel_arch_read_gemma_norm(cel_keys k, cel_arch *a, cel_err *err) {
+  bool folded = false, both_ways = false;
+  CEL_TRY(cel_keys_bool(k, "mlxcel_norm_plus_one_folded", &folded, err));
+  a->norm = folded ? CEL_NORM_RMS : CEL_NORM_RMS_PLUS_ONE;
+  CEL_TRY(cel_keys_bool(k, "use_bidirectional_attention", &both_ways, err));
+  if (!both_ways) return CEL_OK;
+  return cel_fail(err, CEL_UNSUPPORTED, "config key use_bidirectional_attention is true: an embedding model; only causal "
+                  "models can generate");
+}
+
+void cel_arch_mlps_without_gate(cel_arch *a) {
+  for (int i = 0; i < a->n_layers; i++) a->layers[i].ffn = CEL_FFN_PLAIN;
+}
+
+void cel_arch_name_qk_norms(cel_arch *a) {
+  a->names[CEL_W_Q_NORM] = "model.layers.{i}.self_attn.q_norm";
+  a->names[CEL_W_K_NORM] = "model.layers.{i}.self_attn.k_norm";
+}
+
+void cel_arch_name_post_norms(cel_arch *a) {
+  a->placement = CEL_POST_NORM;
+  a->names[CEL_W_ATTN_POST_NORM] = "model.layers.{i}.post_attention_layernorm";
+  a->names[CEL_W_MLP_POST_NORM] = "model.layers.{i}.post_feedforward_layernorm";
+}
+
+void cel_arch_name_four_norms(cel_arch *a) {
+  cel_arch_name_post_norms(a);
+  a->placement = CEL_PRE_POST_NORM;
+  a->names[CEL_W_MLP_NORM] = "model.layers.{i}.pre_feedforward_layernorm";
 }
 
 int cel_arch_key_width(const cel_arch *a) {

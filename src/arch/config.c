@@ -45,6 +45,13 @@ static cel_status find_text(const cel_json *root, const cel_json **cfg, const ch
   return *model_type ? CEL_OK : cel_fail(err, CEL_MALFORMED, "config key model_type is missing");
 }
 
+const cel_family *cel_arch_family_of(const cel_json *config) {
+  const cel_json *cfg;
+  const char *model_type, *word;
+  cel_err err;
+  return find_text(config, &cfg, &model_type, &err) == CEL_OK ? find_family(model_type, &word) : NULL;
+}
+
 // --- End ids --------------------------------------------------------------------------------------
 static cel_status add_eos(cel_keys k, const cel_json *v, cel_arch *a, cel_err *err) {
   int64_t id = -1;

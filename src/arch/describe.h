@@ -50,20 +50,40 @@ typedef struct cel_class_defaults {
   int64_t head_dim;                                 // 0: hidden / n_q
   int64_t max_position;
   double eps;
+  const char *eps_key;                              // NULL: rms_norm_eps; "": there is none
   const char *act_key, *act;
   bool tied;
   int32_t bos, eos;  // -1: none
+  // Other names of keys in older files; NULL: none. The standard name wins.
+  const char *layers_alias, *eps_alias, *act_alias;
 } cel_class_defaults;
 
 // Sizes, head width, eps, activation, tied, bos, the default eos; scale D^-1/2, plain pre-norm RMS and
 // the Llama names. The family then changes what sets it apart.
 CEL_MUST_CHECK cel_status cel_arch_read_common(const cel_json *cfg, const cel_json *root,
                                                const cel_class_defaults *d, cel_arch *a, cel_err *err);
+// One key for the biases of all four projections of the attention (q, k, v, o).
+CEL_MUST_CHECK cel_status cel_arch_read_attention_bias(cel_keys k, const char *key, bool otherwise, cel_arch *a,
+                                                       cel_err *err);
+// Norms of weight 1 + w; GGUF files hold them with the 1 already added, and the loader says so with a key of ours.
+CEL_MUST_CHECK cel_status cel_arch_read_gemma_norm(cel_keys k, cel_arch *a, cel_err *err);
+// scale_emb, scale_depth and dim_model_base of MiniCPM; what is absent changes nothing. minicpm.c.
+CEL_MUST_CHECK cel_status cel_arch_read_minicpm_scales(cel_keys k, cel_arch *a, cel_err *err);
+void cel_arch_mlps_without_gate(cel_arch *a);  // of all layers, once they are read
+// q_norm and k_norm, the names of most families that have such norms.
+void cel_arch_name_qk_norms(cel_arch *a);
+// Four norms a layer, as Gemma names them; post norms only, as OLMo 2 names them.
+void cel_arch_name_four_norms(cel_arch *a);
+void cel_arch_name_post_norms(cel_arch *a);
 
 // --- rope_config.c --------------------------------------------------------------------------------
 typedef struct cel_rope_defaults {
   double theta;
   double local_theta;  // > 0: sliding layers have an own plain table with rope_local_base_freq (Gemma 3)
+  double partial;      // the class's partial_rotary_factor; 0: the family always rotates whole heads
+  bool interleaved;
+  bool yarn_is_longrope;      // Phi-3
+  const cel_rope *otherwise;  // the table of a file without any; dims and max_position are filled in
 } cel_rope_defaults;
 
 enum { CEL_ROPE_ABSENT = -2 };  // no table was given for this kind of layer
@@ -80,6 +100,7 @@ cel_attention_kind cel_layer_all_full(int layer, int64_t unused);
 cel_attention_kind cel_layer_all_sliding(int layer, int64_t unused);
 cel_attention_kind cel_layer_sliding_from(int layer, int64_t first);       // layer >= first slides
 cel_attention_kind cel_layer_full_every(int layer, int64_t period);        // full iff (layer+1) % period == 0
+cel_attention_kind cel_layer_even_sliding(int layer, int64_t unused);
 
 // layer_types when present, else the rule. a->window, n_layers and ropes must be set.
 CEL_MUST_CHECK cel_status cel_arch_read_layers(const cel_json *cfg, cel_layer_rule rule, int64_t argument,
@@ -87,8 +108,42 @@ CEL_MUST_CHECK cel_status cel_arch_read_layers(const cel_json *cfg, cel_layer_ru
 // sliding_window: `otherwise` when absent, 0 when null.
 CEL_MUST_CHECK cel_status cel_arch_read_window(const cel_json *cfg, int64_t otherwise, int64_t *window,
                                                cel_err *err);
+// sliding_window_pattern, or _sliding_window_pattern as transformers also saves it: every so many layers one is full.
+CEL_MUST_CHECK cel_status cel_arch_read_period(const cel_json *cfg, int64_t otherwise, int64_t *period, cel_err *err);
+// No rotation in the layers that see everything (they are told apart by their window alone).
+void cel_arch_full_layers_without_rope(cel_arch *a);
 // Qwen's form: sliding_window counts only with use_sliding_window, from layer max_window_layers (*first) on.
 // Without a window *first is n_layers.
 CEL_MUST_CHECK cel_status cel_arch_read_upper_window(const cel_json *cfg, cel_arch *a, int64_t *first, cel_err *err);
+
+// --- moe.c ----------------------------------------------------------------------------------------
+// What a class gives for absent keys of its experts.
+typedef struct cel_moe_defaults {
+  int64_t n_experts, top_k;  // 0: the key is needed
+  int64_t inter;             // moe_intermediate_size; 0: intermediate_size is the width of an expert
+  cel_router router;
+  const char *renorm_key;    // "norm_topk_prob"; NULL: `renorm` always
+  bool renorm;
+} cel_moe_defaults;
+
+// Numbers of experts (under any of the names files have for them), their width, norm_topk_prob, routed_scaling_factor
+// and the canonical names (model/experts.c). The rest is the family's.
+CEL_MUST_CHECK cel_status cel_arch_read_moe(const cel_json *cfg, const cel_moe_defaults *d, cel_arch *a, cel_err *err);
+// n_group and topk_group; every group as large as the next, and enough experts in the chosen ones.
+CEL_MUST_CHECK cel_status cel_arch_read_expert_groups(const cel_json *cfg, int64_t n_group, int64_t topk_group, cel_arch *a,
+                                                      cel_err *err);
+// `key` times the width of an expert, as one plain MLP beside the experts; 0: none.
+CEL_MUST_CHECK cel_status cel_arch_read_shared_experts(const cel_json *cfg, const char *key, int64_t otherwise, cel_arch *a,
+                                                       cel_err *err);
+// The role ROUTER_CORRECTION.
+void cel_arch_correct_router(cel_arch *a);
+// Which layers have experts: mlp_layer_types (dense, sparse) when present, else the rule. Layers must be read.
+typedef bool (*cel_sparse_rule)(int layer, const int64_t *arguments);
+bool cel_sparse_all(int layer, const int64_t *unused);
+bool cel_sparse_from(int layer, const int64_t *first);  // layer >= first
+CEL_MUST_CHECK cel_status cel_arch_read_sparse_layers(const cel_json *cfg, cel_sparse_rule rule, const int64_t *arguments,
+                                                      cel_arch *a, cel_err *err);
+// Qwen's form: not the layers of mlp_only_layers, of the others each decoder_sparse_step-th.
+CEL_MUST_CHECK cel_status cel_arch_read_qwen_sparse_layers(const cel_json *cfg, cel_arch *a, cel_err *err);
 
 #endif

@@ -12,14 +12,6 @@ static const cel_class_defaults defaults = {
     .eps = 1e-6, .act_key = "hidden_activation", .act = "gelu_pytorch_tanh", .tied = true, .bos = 2, .eos = 1,
 };
 
-static void name_weights(cel_arch *a) {
-  a->names[CEL_W_Q_NORM] = "model.layers.{i}.self_attn.q_norm";
-  a->names[CEL_W_K_NORM] = "model.layers.{i}.self_attn.k_norm";
-  a->names[CEL_W_ATTN_POST_NORM] = "model.layers.{i}.post_attention_layernorm";
-  a->names[CEL_W_MLP_NORM] = "model.layers.{i}.pre_feedforward_layernorm";
-  a->names[CEL_W_MLP_POST_NORM] = "model.layers.{i}.post_feedforward_layernorm";
-}
-
 static cel_status read_scalars(cel_keys k, cel_arch *a, cel_err *err) {
   double scalar = 256;
   CEL_TRY(cel_keys_num(k, "query_pre_attn_scalar", 1e-6, 1e9, &scalar, err));
@@ -32,30 +24,17 @@ static cel_status read_scalars(cel_keys k, cel_arch *a, cel_err *err) {
   return CEL_OK;
 }
 
-// GGUF files hold the norm weights with the 1 already added; the loader says so with a key of ours.
-static cel_status read_norms(cel_keys k, cel_arch *a, cel_err *err) {
-  bool folded = false, both_ways = false;
-  CEL_TRY(cel_keys_bool(k, "mlxcel_norm_plus_one_folded", &folded, err));
-  a->norm = folded ? CEL_NORM_RMS : CEL_NORM_RMS_PLUS_ONE;
-  a->placement = CEL_PRE_POST_NORM;
-  a->qk_norm = CEL_QK_NORM_HEAD;
-  CEL_TRY(cel_keys_bool(k, "use_bidirectional_attention", &both_ways, err));
-  if (both_ways)
-    return cel_fail(err, CEL_UNSUPPORTED, "config key use_bidirectional_attention is true: an embedding model; "
-                    "only causal Gemma 3 can generate");
-  return CEL_OK;
-}
-
 static cel_status describe(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a, cel_err *err) {
   CEL_TRY(cel_arch_read_common(cfg, root, &defaults, a, err));
   cel_keys k = {cfg, ""};
-  name_weights(a);
-  CEL_TRY(read_norms(k, a, err));
+  cel_arch_name_qk_norms(a);
+  cel_arch_name_four_norms(a);
+  a->qk_norm = CEL_QK_NORM_HEAD;
+  CEL_TRY(cel_arch_read_gemma_norm(k, a, err));
   CEL_TRY(read_scalars(k, a, err));
   CEL_TRY(cel_arch_read_window(cfg, 4096, &a->window, err));
-  int64_t period = 6;
-  CEL_TRY(cel_keys_int(k, "_sliding_window_pattern", 1, CEL_ARCH_MAX_LAYERS, &period, err));
-  CEL_TRY(cel_keys_int(k, "sliding_window_pattern", 1, CEL_ARCH_MAX_LAYERS, &period, err));
+  int64_t period;
+  CEL_TRY(cel_arch_read_period(cfg, 6, &period, err));
   int rope_of[2];
   cel_rope_defaults ropes = {.theta = 1e6, .local_theta = 1e4};
   CEL_TRY(cel_arch_read_ropes(cfg, &ropes, arena, a, rope_of, err));

@@ -21,6 +21,11 @@ cel_attention_kind cel_layer_full_every(int layer, int64_t period) {
   return (layer + 1) % period == 0 ? CEL_ATTENTION_FULL : CEL_ATTENTION_SLIDING;
 }
 
+cel_attention_kind cel_layer_even_sliding(int layer, int64_t unused) {
+  (void)unused;
+  return layer % 2 == 0 ? CEL_ATTENTION_SLIDING : CEL_ATTENTION_FULL;
+}
+
 static cel_status kind_of_word(const cel_json *item, int layer, cel_attention_kind *out, cel_err *err) {
   const char *word = json_is_string(item) ? json_string_value(item) : "";
   if (strcmp(word, "full_attention") == 0) {
@@ -69,6 +74,18 @@ cel_status cel_arch_read_window(const cel_json *cfg, int64_t otherwise, int64_t 
   cel_keys k = {cfg, ""};
   *window = cel_keys_is_null(k, "sliding_window") ? 0 : otherwise;
   return cel_keys_int(k, "sliding_window", 1, CEL_ARCH_MAX_POSITION, window, err);
+}
+
+cel_status cel_arch_read_period(const cel_json *cfg, int64_t otherwise, int64_t *period, cel_err *err) {
+  cel_keys k = {cfg, ""};
+  *period = otherwise;
+  CEL_TRY(cel_keys_int(k, "_sliding_window_pattern", 1, CEL_ARCH_MAX_LAYERS, period, err));
+  return cel_keys_int(k, "sliding_window_pattern", 1, CEL_ARCH_MAX_LAYERS, period, err);
+}
+
+void cel_arch_full_layers_without_rope(cel_arch *a) {
+  for (int i = 0; i < a->n_layers; i++)
+    if (a->layers[i].attention == CEL_ATTENTION_FULL) a->layers[i].rope = -1;
 }
 
 cel_status cel_arch_read_upper_window(const cel_json *cfg, cel_arch *a, int64_t *first, cel_err *err) {

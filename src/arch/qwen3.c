@@ -12,10 +12,8 @@ static const cel_class_defaults defaults = {
 static cel_status describe(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a, cel_err *err) {
   CEL_TRY(cel_arch_read_common(cfg, root, &defaults, a, err));
   a->qk_norm = CEL_QK_NORM_HEAD;
-  a->names[CEL_W_Q_NORM] = "model.layers.{i}.self_attn.q_norm";
-  a->names[CEL_W_K_NORM] = "model.layers.{i}.self_attn.k_norm";
-  CEL_TRY(cel_keys_bool((cel_keys){cfg, ""}, "attention_bias", &a->qkv_bias, err));
-  a->o_bias = a->qkv_bias;
+  cel_arch_name_qk_norms(a);
+  CEL_TRY(cel_arch_read_attention_bias((cel_keys){cfg, ""}, "attention_bias", false, a, err));
   int64_t first = 0;
   CEL_TRY(cel_arch_read_upper_window(cfg, a, &first, err));
   int rope_of[2];

@@ -9,6 +9,7 @@ typedef struct source {
   cel_keys top;    // the text config
   cel_keys outer;  // where yarn's `truncate` stands: HF reads it beside nested entries, not in them
   double theta;
+  const cel_rope_defaults *defaults;
 } source;
 
 static const struct { const char *name; cel_rope_type type; } types[] = {
@@ -37,16 +38,18 @@ static cel_status read_theta(cel_keys k, const char *key, double *theta, cel_err
   return cel_keys_num(k, key, 1.0001, 1e18, theta, err);
 }
 
-// None of today's families rotates a part of a head; a file that asks for it would be computed wrongly.
+// A family that never rotates a part of a head would compute a file that asks for it wrongly: refused.
 static cel_status read_dims(const source *s, const cel_arch *a, cel_rope *r, cel_err *err) {
-  double part = 1;
+  double whole = s->defaults->partial, part = whole > 0 ? whole : 1;
   CEL_TRY(cel_keys_num(s->top, "partial_rotary_factor", 0, 1, &part, err));
   CEL_TRY(cel_keys_num(s->dict, "partial_rotary_factor", 0, 1, &part, err));
-  if (part != 1)
+  if (part != 1 && whole == 0)
     return cel_fail(err, CEL_UNSUPPORTED, "config key partial_rotary_factor is %g; %s rotates whole heads (1)", part,
                     a->family->name);
-  r->dims = a->head_dim;
-  return CEL_OK;
+  r->dims = (int)(a->head_dim * part);
+  if (r->dims >= 2 && r->dims % 2 == 0) return CEL_OK;
+  return cel_fail(err, CEL_MALFORMED, "config key partial_rotary_factor is %g: of heads of width %d that rotates %d "
+                  "columns; it must be an even number above 0", part, a->head_dim, r->dims);
 }
 
 static cel_status read_original(const source *s, const cel_arch *a, cel_rope *r, cel_err *err) {
@@ -100,7 +103,9 @@ static cel_status read_longrope(cel_keys k, const cel_arch *a, cel_arena *arena,
 static cel_status read_table(const source *s, const cel_arch *a, cel_arena *arena, cel_rope *r, cel_err *err) {
   *r = (cel_rope){.factor = 1, .truncate = true, .max_position = (double)a->max_position};
   r->theta = s->theta;
+  r->interleaved = s->defaults->interleaved;
   CEL_TRY(read_type(s->dict, r, err));
+  if (s->defaults->yarn_is_longrope && r->type == CEL_ROPE_YARN) r->type = CEL_ROPE_LONGROPE;
   CEL_TRY(read_dims(s, a, r, err));
   switch (r->type) {
     case CEL_ROPE_DEFAULT: return CEL_OK;
@@ -139,7 +144,7 @@ static cel_status read_nested(cel_keys dict, cel_keys scaling, cel_keys top, con
       continue;
     }
     const bool own_base = local && kind == CEL_ATTENTION_SLIDING;
-    source s = {{entry, paths[kind]}, top, dict, own_base ? d->local_theta : d->theta};
+    source s = {{entry, paths[kind]}, top, dict, own_base ? d->local_theta : d->theta, d};
     CEL_TRY(read_theta(top, own_base ? "rope_local_base_freq" : "rope_theta", &s.theta, err));
     CEL_TRY(read_theta(s.dict, "rope_theta", &s.theta, err));
     if (scaling.obj && !own_base) {
@@ -154,18 +159,29 @@ static cel_status read_nested(cel_keys dict, cel_keys scaling, cel_keys top, con
 
 static cel_status read_flat(cel_keys dict, cel_keys top, const cel_rope_defaults *d, cel_arena *arena, cel_arch *a,
                             int rope_of[2], cel_err *err) {
-  source s = {dict, top, dict, d->theta};
+  source s = {dict, top, dict, d->theta, d};
   CEL_TRY(read_theta(top, "rope_theta", &s.theta, err));
   CEL_TRY(read_theta(dict, "rope_theta", &s.theta, err));
   rope_of[0] = rope_of[1] = 0;
   a->n_ropes = 1;
   CEL_TRY(read_table(&s, a, arena, &a->ropes[0], err));
   if (d->local_theta <= 0) return CEL_OK;
-  source plain = {{NULL, ""}, top, {NULL, ""}, d->local_theta};
+  source plain = {{NULL, ""}, top, {NULL, ""}, d->local_theta, d};
   CEL_TRY(read_theta(top, "rope_local_base_freq", &plain.theta, err));
   rope_of[CEL_ATTENTION_SLIDING] = 1;
   a->n_ropes = 2;
   return read_table(&plain, a, arena, &a->ropes[1], err);
+}
+
+// A file that says nothing of rotations at all, of a class whose default is no plain table.
+static void take_default(const cel_rope_defaults *d, cel_arch *a, int rope_of[2]) {
+  cel_rope *r = &a->ropes[0];
+  *r = *d->otherwise;
+  r->dims = a->head_dim;
+  r->max_position = (double)a->max_position;
+  r->interleaved = d->interleaved;
+  rope_of[0] = rope_of[1] = 0;
+  a->n_ropes = 1;
 }
 
 // A non-empty rope_scaling beats rope_parameters, as in transformers; Gemma 3 lays it over the full entry.
@@ -176,6 +192,10 @@ cel_status cel_arch_read_ropes(const cel_json *cfg, const cel_rope_defaults *d, 
   CEL_TRY(cel_keys_object(top, "rope_parameters", &dict.obj, err));
   if (json_object_size(scaling.obj) == 0) scaling.obj = NULL;
   a->n_ropes = 0;
+  if (d->otherwise && !scaling.obj && !dict.obj && !cel_json_get(cfg, "rope_theta")) {
+    take_default(d, a, rope_of);
+    return CEL_OK;
+  }
   if (d->local_theta > 0 && is_nested(dict)) return read_nested(dict, scaling, top, d, arena, a, rope_of, err);
   if (scaling.obj) dict = scaling;
   if (is_nested(dict)) return read_nested(dict, (cel_keys){NULL, ""}, top, d, arena, a, rope_of, err);

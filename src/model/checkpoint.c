@@ -18,8 +18,9 @@ cel_status cel_checkpoint_map(cel_checkpoint *c, const char *path, cel_map *map,
   if (!cel_grow(&items, p->n_maps, &p->cap_maps, sizeof *p->maps)) return cel_fail_oom(err, path);
   p->maps = items;
   if (!(*file = cel_arena_dup(&p->arena, path, strlen(path)))) return cel_fail_oom(err, path);
-  CEL_TRY(cel_map_open(path, &p->maps[p->n_maps], err));
-  *map = p->maps[p->n_maps++];
+  CEL_TRY(cel_map_open(path, &p->maps[p->n_maps].map, err));
+  p->maps[p->n_maps].path = *file;
+  *map = p->maps[p->n_maps++].map;
   c->file_bytes += map->bytes;
   c->n_files++;
   return CEL_OK;
@@ -148,6 +149,7 @@ static cel_status open_any(cel_checkpoint *c, const char *path, cel_err *err) {
 cel_status cel_checkpoint_finish(cel_checkpoint *c, cel_err *err) {
   cel_checkpoint_private *p = c->priv;
   cel_str tail = CEL_STR(".weight");
+  CEL_TRY(cel_checkpoint_arrange(c, err));
   c->tensors = p->list.items;
   c->n_tensors = p->list.n;
   const char **modules = CEL_NEW_ARRAY(&p->arena, const char *, c->n_tensors + 1);
@@ -172,6 +174,7 @@ cel_status cel_checkpoint_open(const char *path, cel_checkpoint **out, cel_err *
   c->priv->list.arena = &c->priv->arena;
   cel_status status = open_any(c, path, err);
   if (status == CEL_OK) status = cel_checkpoint_finish(c, err);
+  status = cel_checkpoint_intact(c, status, err);
   if (status != CEL_OK) {
     cel_checkpoint_close(c);
     return status;
@@ -180,10 +183,15 @@ cel_status cel_checkpoint_open(const char *path, cel_checkpoint **out, cel_err *
   return CEL_OK;
 }
 
+cel_status cel_checkpoint_intact(const cel_checkpoint *c, cel_status s, cel_err *err) {
+  for (int64_t i = 0; i < c->priv->n_maps; i++) CEL_TRY(cel_map_check(&c->priv->maps[i].map, c->priv->maps[i].path, err));
+  return s;
+}
+
 void cel_checkpoint_close(cel_checkpoint *c) {
   if (!c) return;
   cel_checkpoint_private *p = c->priv;
-  for (int64_t i = 0; i < p->n_maps; i++) cel_map_close(&p->maps[i]);
+  for (int64_t i = 0; i < p->n_maps; i++) cel_map_close(&p->maps[i].map);
   free(p->maps);
   cel_tensor_list_deinit(&p->list);
   json_decref(p->config);

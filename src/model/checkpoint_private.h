@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "model/checkpoint.h"
+#include "model/gguf.h"
 #include "model/tensor_list.h"
 
 // One key of the config's quantization block that names a module.
@@ -12,11 +13,18 @@ typedef struct cel_override {
   const cel_json *value;
 } cel_override;
 
+typedef struct cel_mapped_file {
+  cel_map map;
+  const char *path;
+} cel_mapped_file;
+
 typedef struct cel_checkpoint_private {
   cel_arena arena;
-  cel_map *maps;  // malloc'ed
+  cel_mapped_file *maps;  // malloc'ed
   int64_t n_maps, cap_maps;
   cel_tensor_list list;
+  const cel_gguf *parts;       // GGUF: the files as they are, the one with the metadata first; in the arena
+  int64_t n_parts;
   const char *const *modules;  // [n_tensors]: names without ".weight"; NULL for other tensors
   cel_json *config, *generation_config, *tokenizer_config;
   const cel_json *quantization;    // in config; NULL when there is none
@@ -38,10 +46,18 @@ CEL_MUST_CHECK cel_status cel_checkpoint_finish(cel_checkpoint *c, cel_err *err)
 
 // shards.c: maps the folder's safetensors files and lists their tensors, sorted.
 CEL_MUST_CHECK cel_status cel_checkpoint_open_shards(cel_checkpoint *c, cel_err *err);
+// experts.c: canonical names for mixtures of experts, and the experts of one projection as one stack.
+CEL_MUST_CHECK cel_status cel_checkpoint_stack_experts(cel_checkpoint *c, cel_err *err);
+// The canonical name of a tensor or module; *expert is the number in it, -1 when it has none. False when nothing
+// changes. `bytes` bounds out; a name that does not fit stays.
+bool cel_name_of_experts(const char *name, bool tensor, char *out, size_t bytes, int64_t *expert);
+// arrange.c: the canonical modules of a family whose files name or group them otherwise.
+CEL_MUST_CHECK cel_status cel_checkpoint_arrange(cel_checkpoint *c, cel_err *err);
 // chat_template.c: the folder's chat templates, from wherever they are kept.
 CEL_MUST_CHECK cel_status cel_checkpoint_load_templates(cel_checkpoint *c, cel_err *err);
 // quantization.c: finds the config's MLX quantization block; other containers are refused by name.
 CEL_MUST_CHECK cel_status cel_checkpoint_read_quantization(cel_checkpoint *c, cel_err *err);
+void cel_checkpoint_sort_overrides(struct cel_checkpoint_private *p);
 // What the block says about one module; 0 and NULL where it says nothing (a block without a mode says affine).
 typedef struct cel_quantization { int64_t bits, group; const char *mode; } cel_quantization;
 cel_quantization cel_checkpoint_quantization_of(const cel_checkpoint *c, const char *module);

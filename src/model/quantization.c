@@ -14,8 +14,12 @@ static cel_status find_block(const cel_json *config, const char *dir, const cel_
   if (own && !json_is_object(own)) return cel_fail(err, CEL_MALFORMED, "%s/config.json: quantization is not an object", dir);
   const char *method = own ? NULL : cel_json_string(other, "quant_method", NULL);
   if (!method) return CEL_OK;
+  if (!strcmp(method, "mxfp4")) {  // gpt-oss: blocks and scales say it all (experts.c)
+    *out = NULL;
+    return CEL_OK;
+  }
   return cel_fail(err, CEL_UNSUPPORTED, "%s/config.json: quantization_config.quant_method \"%s\" is not supported; MLX "
-                  "weights and plain ones are", dir, cel_show(cel_str_of(method)).text);
+                  "weights, mxfp4 of gpt-oss and plain ones are", dir, cel_show(cel_str_of(method)).text);
 }
 
 // ---- overrides ------------------------------------------------------------------------------------
@@ -31,12 +35,19 @@ static const char *bare_module(cel_arena *arena, const char *path) {
   s = without_head(s, CEL_STR("model."));
   s = without_head(s, CEL_STR("language_model."));
   s = without_head(s, CEL_STR("model."));
-  return cel_arena_dup(arena, s.p, s.n);
+  char name[512];
+  int64_t expert;  // experts of one stack must agree, as any two entries of one module
+  const char *bare = cel_arena_dup(arena, s.p, s.n);
+  return bare && cel_name_of_experts(bare, false, name, sizeof name, &expert) ? cel_arena_dup(arena, name, strlen(name)) : bare;
 }
 
 static int by_module(const void *a, const void *b) {
   const cel_override *x = a, *y = b;
   return strcmp(x->module, y->module);
+}
+
+void cel_checkpoint_sort_overrides(cel_checkpoint_private *p) {
+  if (p->n_overrides) qsort((void *)(uintptr_t)p->overrides, (size_t)p->n_overrides, sizeof *p->overrides, by_module);
 }
 
 static cel_status read_overrides(cel_checkpoint *c, cel_err *err) {

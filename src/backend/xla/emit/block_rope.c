@@ -22,6 +22,15 @@ static hlo scaled(cel_hlo_builder *b, hlo x, float by) {
   return by == 1 ? x : cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, by);
 }
 
+// Ministral 3: 1 + beta * ln(1 + floor(position / original)).
+static hlo query_scale(cel_emit *e) {
+  cel_hlo_builder *b = &e->b;
+  hlo x = cel_hlo_convert(b, e->positions, CEL_ET_F32);
+  x = cel_hlo_unary(b, CEL_HLO_FLOOR, cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, x, e->arch->q_pos_original));
+  x = cel_hlo_unary(b, CEL_HLO_LOG, cel_hlo_binary_scalar(b, CEL_HLO_ADD, x, 1));
+  return cel_hlo_binary_scalar(b, CEL_HLO_ADD, cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, e->arch->q_pos_beta), 1);
+}
+
 void cel_emit_rope_tables(cel_emit *e) {
   cel_hlo_builder *b = &e->b;
   for (int i = 0; i < e->arch->n_ropes; i++) {
@@ -35,6 +44,7 @@ void cel_emit_rope_tables(cel_emit *e) {
     e->cos[i] = scaled(b, cel_hlo_unary(b, CEL_HLO_COSINE, angle), amplitude);
     e->sin[i] = scaled(b, cel_hlo_unary(b, CEL_HLO_SINE, angle), amplitude);
   }
+  if (e->arch->q_pos_beta != 0) e->q_scale = query_scale(e);
 }
 
 // a' = a cos - b sin, b' = b cos + a sin.

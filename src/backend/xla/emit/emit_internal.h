@@ -10,6 +10,7 @@ typedef struct cel_emit_weight {
   cel_storage storage;        // of a matrix
   hlo w, scales, biases;      // arguments; scales for MLX only, biases for affine only; of a stack with [experts] in front
   hlo bias;                   // f32 [rows] or [experts * rows], NULL when the layer has none
+  hlo global_scale;           // nvfp4 stacks may have one: f32 [experts], a stack is times this / (448 * 6)
   hlo vector;                 // a norm's weight, or another tensor of floats, as f32 [n]
 } cel_emit_weight;
 
@@ -31,6 +32,7 @@ typedef struct cel_emit {
   hlo state[CEL_STATE_COUNT];  // NULL: none; the blocks put the new value in place of the old
   hlo rope_freqs[CEL_ARCH_MAX_ROPES];  // inputs of length-dependent tables, else NULL
   hlo cos[CEL_ARCH_MAX_ROPES], sin[CEL_ARCH_MAX_ROPES];  // [N, R/2]
+  hlo q_scale;               // [N], of queries by their position; NULL: none
 } cel_emit;
 
 // layer -1: weights that belong to none.
@@ -52,6 +54,9 @@ void cel_emit_weight_arguments(cel_emit *e);
 // block_linear.c
 hlo cel_emit_linear(cel_emit *e, cel_weight_role role, int layer, hlo x);   // x [N, in] -> [N, out], bias added
 hlo cel_emit_embedding(cel_emit *e, hlo ids);                              // [N] -> [N, hidden]
+// The operands a weight brings along (1, with scales 2, with biases 3), and the attributes that describe it (1 or 3).
+int cel_emit_weight_operands(const cel_emit_weight *w, hlo *out);
+int cel_emit_storage_attrs(cel_hlo_builder *b, const cel_storage *s, cel_hlo_attr **attrs);
 // block_dequant.c: storage [rows, ...] to f32 [rows, cols]; w (scales, biases) may be gathered rows.
 hlo cel_emit_dequantize(cel_hlo_builder *b, const cel_storage *s, hlo w, hlo scales, hlo biases, int64_t rows);
 // block_norm.c: norm over the last dimension with the weight of (role, layer).
@@ -62,6 +67,10 @@ hlo cel_emit_layer_norm(cel_hlo_builder *b, hlo x, hlo weight, hlo bias, double 
 // block_rope.c
 void cel_emit_rope_tables(cel_emit *e);
 hlo cel_emit_rope(cel_emit *e, int table, hlo x);
+// block_qkv.c: queries [N, n_q, D], keys and values [N, n_kv, D], normed and rotated. A layer with kv_shared has no keys
+// and values of its own: NULL.
+typedef struct cel_qkv { hlo q, k, v; } cel_qkv;
+cel_qkv cel_emit_qkv(cel_emit *e, int layer, hlo h);
 // The mixers and the feed-forward halves of a layer: h [N, hidden], normed -> [N, hidden].
 hlo cel_emit_attention(cel_emit *e, int layer, hlo h);  // block_attention.c
 hlo cel_emit_mla(cel_emit *e, int layer, hlo h);        // block_mla.c
@@ -69,6 +78,14 @@ hlo cel_emit_conv(cel_emit *e, int layer, hlo h);       // block_conv.c
 hlo cel_emit_delta(cel_emit *e, int layer, hlo h);      // block_delta.c
 hlo cel_emit_mlp(cel_emit *e, int layer, hlo h);        // block_mlp.c: gated or plain
 hlo cel_emit_moe(cel_emit *e, int layer, hlo h);        // block_moe.c
+// block_router.c: the experts of each token, i32 [N, k], and their weights, f32 [N, k].
+typedef struct cel_chosen { hlo ids, weights; } cel_chosen;
+cel_chosen cel_emit_route(cel_emit *e, int layer, hlo h);
+hlo cel_emit_top_k(cel_emit *e, hlo x, int64_t k);          // [R, n] -> i32 [R, k], the largest first: the composite
+hlo cel_emit_pick(cel_hlo_builder *b, hlo x, hlo ids);      // x [R, n] at ids [R, k] -> [R, k]
+// block_experts.c: products with a stack's chosen matrices.
+hlo cel_emit_expert_linear(cel_emit *e, cel_weight_role role, int layer, hlo x, hlo ids);  // [N, in] -> [N, k, out]
+hlo cel_emit_expert_combine(cel_emit *e, cel_weight_role role, int layer, hlo a, cel_chosen c);  // [N, k, in] -> [N, out]
 // The gated MLP of any three roles (a shared expert's, too).
 hlo cel_emit_gated(cel_emit *e, cel_weight_role gate, cel_weight_role up, cel_weight_role down, int layer, hlo h);
 // act(gate) * up of equal shapes, as a composite.
