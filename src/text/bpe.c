@@ -7,42 +7,16 @@
 
 // --- tables -------------------------------------------------------------------------------------------
 
-static const char space_mark[] = "\xE2\x96\x81";  // U+2581
-enum { SPACE_MARK = 3 };                          // its bytes
-
-static bool is_mark(cel_str s, size_t i) {
-  return i + SPACE_MARK <= s.n && memcmp(s.p + i, space_mark, SPACE_MARK) == 0;
-}
-
-// Where no token has a certain character before U+2581, no join ever crosses that place: a text may be cut
-// there, and long texts without a pre-tokenizer become words.
-static void index_cuts(cel_bpe *b) {
-  for (int32_t e = 0; e < b->vocab.n; e++) {
-    cel_str s = cel_vocab_text(&b->vocab, e);
-    const char *hit = s.p;
-    if (s.n <= SPACE_MARK || !cel_utf8_valid(s.p, s.n)) continue;
-    for (size_t i = 1; i + SPACE_MARK <= s.n && (hit = memchr(s.p + i, space_mark[0], s.n - i)); i++) {
-      i = (size_t)(hit - s.p);
-      size_t at = cel_char_before(s.p, i);
-      if (!is_mark(s, i)) continue;
-      uint32_t cp = cel_char_next(s.p, &at) & 0xFFFF;
-      b->before_space[cp / 8] |= (uint8_t)(1 << cp % 8);
-    }
-  }
-  b->cuts = !b->ignore_merges && !b->prefix.n && !b->suffix.n && cel_vocab_get(&b->vocab, cel_str_of(space_mark)) >= 0;
-}
-
 void cel_bpe_index(cel_bpe *b) {
   for (int i = 0; i < 256; i++) {
     char name[8];
     snprintf(name, sizeof name, "<0x%02X>", (unsigned)i);
-    b->byte_ids[i] = cel_vocab_get(&b->vocab, cel_str_of(name));
+    b->byte_ids[i] = cel_vocab_get(b->vocab, cel_str_of(name));
   }
   for (int i = 0; i < CEL_COUNT(b->char_ids); i++) {
     char text[4];
-    b->char_ids[i] = cel_vocab_get(&b->vocab, (cel_str){text, (size_t)cel_utf8_put(text, (uint32_t)i)});
+    b->char_ids[i] = cel_vocab_get(b->vocab, (cel_str){text, (size_t)cel_utf8_put(text, (uint32_t)i)});
   }
-  index_cuts(b);
 }
 
 static uint64_t pair_of(int32_t left, int32_t right) { return (uint64_t)(uint32_t)left << 32 | (uint32_t)right; }
@@ -111,33 +85,12 @@ bool cel_bpe_set_scores(cel_bpe *b, cel_arena *arena, const float *scores, int32
 
 // --- scratch ------------------------------------------------------------------------------------------
 
-enum { CACHE_SLOTS = 1 << 14, CACHE_TEXT = 1 << 19, CACHE_IDS = 1 << 17, CACHE_LONGEST = 64 };
-
-typedef struct cached {
-  uint64_t hash;
-  uint32_t at, ids;          // where in text and ids
-  uint16_t n, n_ids;         // n = 0: free
-} cached;
-
-typedef struct cel_bpe_cache {
-  cached slot[CACHE_SLOTS];
-  char text[CACHE_TEXT];
-  int32_t ids[CACHE_IDS];
-  uint32_t n_text, n_ids;
-} cel_bpe_cache;
-
 void cel_bpe_scratch_deinit(cel_bpe_scratch *s) {
   free(s->symbols);
   free(s->heap);
-  free(s->hashes);
-  free(s->powers);
-  free(s->cache);
+  cel_vocab_parts_deinit(&s->parts);
   cel_buf_deinit(&s->text);
   *s = (cel_bpe_scratch){0};
-}
-
-void cel_bpe_cache_on(cel_bpe_scratch *s) {
-  if (!s->cache) s->cache = calloc(1, sizeof *s->cache);
 }
 
 static bool more_symbols(cel_bpe_scratch *s, size_t more) {
@@ -159,26 +112,6 @@ static bool more_heap(cel_bpe_scratch *s, size_t more) {
   if (!p) return false;
   s->heap = p;
   s->cap_heap = cap;
-  return true;
-}
-
-// Hashes of all prefixes of the piece, so that the hash of any part of it is one multiplication away.
-static bool hash_prefixes(cel_bpe_scratch *s, cel_str piece) {
-  if (s->cap_hashes < piece.n + 1) {
-    size_t cap = CEL_MAX(s->cap_hashes * 2, piece.n + 64);
-    void *h = realloc(s->hashes, cap * sizeof *s->hashes);
-    if (h) s->hashes = h;
-    void *w = realloc(s->powers, cap * sizeof *s->powers);
-    if (w) s->powers = w;
-    if (!h || !w) return false;
-    s->cap_hashes = cap;
-  }
-  s->hashes[0] = 0;
-  s->powers[0] = 1;
-  for (size_t i = 0; i < piece.n; i++) {
-    s->hashes[i + 1] = s->hashes[i] * CEL_VOCAB_BASE + (unsigned char)piece.p[i] + 1;
-    s->powers[i + 1] = s->powers[i] * CEL_VOCAB_BASE;
-  }
   return true;
 }
 
@@ -208,10 +141,10 @@ static bool join_of(const cel_bpe *b, const cel_bpe_scratch *s, cel_str piece, i
   int64_t rank;
   out->n = l->n + r->n;
   if (b->order) {
-    if (out->n > b->vocab.longest) return false;
-    uint64_t hash = s->hashes[l->at + out->n] - s->hashes[l->at] * s->powers[out->n];
-    out->id = cel_vocab_get_hashed(&b->vocab, hash, (cel_str){piece.p + l->at, out->n});
-    if (out->id < 0 || out->id >= b->n_order) return false;
+    if (out->n > b->vocab->longest) return false;
+    uint64_t hash = cel_vocab_part_hash(&s->parts, l->at, out->n);
+    out->id = cel_vocab_get_hashed(b->vocab, hash, (cel_str){piece.p + l->at, out->n});
+    if (out->id < 0 || out->id >= b->n_order || cel_vocab_bars(b->barred, out->id)) return false;
     rank = b->order[out->id];
   } else {
     const cel_bpe_merge *m = find_merge(b, l->id, r->id);
@@ -272,13 +205,13 @@ static int32_t char_id(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, size
   bool first = at == 0, last = end == piece.n;
   cel_str text = {piece.p + at, end - at};
   if ((first || !b->prefix.n) && (!last || !b->suffix.n)) {
-    return cp < (uint32_t)CEL_COUNT(b->char_ids) ? b->char_ids[cp] : cel_vocab_get(&b->vocab, text);
+    return cel_bpe_char(b, cp, text);
   }
   cel_buf_clear(&s->text);
   if (!first) cel_buf_adds(&s->text, b->prefix);
   cel_buf_adds(&s->text, text);
   if (last) cel_buf_adds(&s->text, b->suffix);
-  return cel_vocab_get(&b->vocab, cel_buf_str(&s->text));
+  return cel_vocab_get(b->vocab, cel_buf_str(&s->text));
 }
 
 // The bytes of a character that has no token, when all of them have one. `text` is the character as the
@@ -322,13 +255,11 @@ static bool split_chars(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece) {
 // By score: every character is a symbol, also one that is no token.
 static bool split_scored(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece) {
   s->n_symbols = 0;
-  if (!more_symbols(s, piece.n) || !hash_prefixes(s, piece)) return false;
+  if (!more_symbols(s, piece.n) || !cel_vocab_parts_of(&s->parts, piece)) return false;
   for (size_t i = 0; i < piece.n;) {
     size_t at = i;
     uint32_t cp = cel_char_next(piece.p, &i);
-    int32_t id = cp < (uint32_t)CEL_COUNT(b->char_ids) ? b->char_ids[cp]
-                                                       : cel_vocab_get(&b->vocab, (cel_str){piece.p + at, i - at});
-    push_symbol(s, id, at, i - at);
+    push_symbol(s, cel_bpe_char(b, cp, (cel_str){piece.p + at, i - at}), at, i - at);
   }
   return true;
 }
@@ -345,10 +276,10 @@ static void put_symbol(const cel_bpe *b, cel_str piece, const cel_bpe_symbol *y,
   }
 }
 
-static cel_status encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out, cel_err *err) {
+cel_status cel_bpe_encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out, cel_err *err) {
   if (b->ignore_merges) {
-    int32_t id = cel_vocab_get(&b->vocab, piece);
-    if (id >= 0) {
+    int32_t id = cel_vocab_get(b->vocab, piece);
+    if (id >= 0 && !cel_vocab_bars(b->barred, id)) {
       cel_ids_add(out, id);
       return CEL_OK;
     }
@@ -358,77 +289,5 @@ static cel_status encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, ce
   s->symbols[s->n_symbols - 1].next = -1;
   if (!join_all(b, s, piece)) return cel_fail_oom(err, "encoding a text");
   for (int32_t i = 0; i >= 0; i = s->symbols[i].next) put_symbol(b, piece, &s->symbols[i], out);
-  return CEL_OK;
-}
-
-// --- pieces seen before -------------------------------------------------------------------------------
-
-// Eight bytes at a time; for the cache alone, so a collision costs a comparison.
-static uint64_t quick_hash(cel_str p) {
-  uint64_t h = p.n * UINT64_C(0x9E3779B97F4A7C15), w;
-  size_t i = 0;
-  for (; i + 8 <= p.n; i += 8) {
-    memcpy(&w, p.p + i, 8);
-    h = (h ^ w) * UINT64_C(0xD6E8FEB86659FD93);
-    h ^= h >> 32;
-  }
-  w = 0;
-  if (p.n > i) memcpy(&w, p.p + i, p.n - i);
-  h = (h ^ w) * UINT64_C(0xD6E8FEB86659FD93);
-  return h ^ h >> 32;
-}
-
-static void remember(cel_bpe_cache *c, cached *slot, uint64_t hash, cel_str piece, const int32_t *ids, size_t n) {
-  if (slot->n || n > UINT16_MAX || c->n_text + piece.n > CACHE_TEXT || c->n_ids + n > CACHE_IDS) return;
-  *slot = (cached){hash, c->n_text, c->n_ids, (uint16_t)piece.n, (uint16_t)n};
-  memcpy(c->text + c->n_text, piece.p, piece.n);
-  if (n) memcpy(c->ids + c->n_ids, ids, n * sizeof *ids);
-  c->n_text += (uint32_t)piece.n;
-  c->n_ids += (uint32_t)n;
-}
-
-static cel_status encode_word(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out, cel_err *err) {
-  enum { TRIES = 4 };
-  if (!s->cache || piece.n > CACHE_LONGEST) return encode(b, s, piece, out, err);
-  uint64_t hash = quick_hash(piece);
-  cached *slot = NULL;
-  for (int k = 0; k < TRIES; k++) {
-    slot = &s->cache->slot[(hash + (unsigned)k) & (CACHE_SLOTS - 1)];
-    if (slot->n == 0) break;
-    if (slot->hash != hash || !cel_str_eq((cel_str){s->cache->text + slot->at, slot->n}, piece)) continue;
-    if (!cel_ids_reserve(out, slot->n_ids)) return cel_fail_oom(err, "encoding a text");
-    if (slot->n_ids) memcpy(out->p + out->n, s->cache->ids + slot->ids, slot->n_ids * sizeof *out->p);
-    out->n += slot->n_ids;
-    return CEL_OK;
-  }
-  size_t before = out->n;
-  CEL_TRY(encode(b, s, piece, out, err));
-  if (!out->failed) remember(s->cache, slot, hash, piece, out->p + before, out->n - before);
-  return CEL_OK;
-}
-
-// The next place behind `from` where the piece may be cut: before a U+2581, when the character before it is a
-// token (else the unknown token or bytes stand there, whose joins are other ones) and no token has the two.
-static size_t next_cut(const cel_bpe *b, cel_str piece, size_t from) {
-  const char *hit;
-  for (size_t i = from + 1; i < piece.n && (hit = memchr(piece.p + i, space_mark[0], piece.n - i)); i++) {
-    i = (size_t)(hit - piece.p);
-    if (!is_mark(piece, i)) continue;
-    size_t at = cel_char_before(piece.p, i), k = at;
-    uint32_t cp = cel_char_next(piece.p, &k);
-    if (cp == 0x2581 || b->before_space[(cp & 0xFFFF) / 8] >> cp % 8 & 1) continue;
-    if (cp < (uint32_t)CEL_COUNT(b->char_ids) ? b->char_ids[cp] >= 0
-                                              : cel_vocab_get(&b->vocab, (cel_str){piece.p + at, i - at}) >= 0) {
-      return i;
-    }
-  }
-  return piece.n;
-}
-
-cel_status cel_bpe_encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out, cel_err *err) {
-  for (size_t from = 0, to; from < piece.n; from = to) {
-    to = b->cuts ? next_cut(b, piece, from) : piece.n;
-    CEL_TRY(encode_word(b, s, (cel_str){piece.p + from, to - from}, out, err));
-  }
   return CEL_OK;
 }

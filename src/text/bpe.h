@@ -16,7 +16,8 @@ typedef struct cel_bpe_merge {
 } cel_bpe_merge;
 
 typedef struct cel_bpe {
-  cel_vocab vocab;
+  const cel_vocab *vocab;
+  const uint8_t *barred;   // see cel_vocab_bars()
   cel_bpe_merge *merges;   // by rank: hash table, id < 0 = free
   uint32_t merges_mask;
   const int32_t *order;    // by score: [n_order] order of a token's score, 0 = best, equal scores share one
@@ -26,8 +27,6 @@ typedef struct cel_bpe {
   int32_t byte_ids[256];   // of <0x00>…<0xFF>, -1 when absent
   int32_t char_ids[512];   // of single characters below U+0200, -1 when absent
   cel_str prefix, suffix;  // continuing_subword_prefix, end_of_word_suffix
-  bool cuts;               // a piece may be cut before U+2581: see next_cut()
-  uint8_t before_space[8192];  // bit (code point mod 2^16): some token has this character before U+2581
 } cel_bpe;
 
 typedef struct cel_bpe_symbol {
@@ -45,16 +44,17 @@ typedef struct cel_bpe_scratch {  // zero-initialize
   size_t n_symbols, cap_symbols;
   cel_bpe_join *heap;
   size_t n_heap, cap_heap;
-  uint64_t *hashes, *powers;  // by score: hash of the first i bytes, powers of the base
-  size_t cap_hashes;
-  cel_buf text;               // a character with its prefix or suffix
-  struct cel_bpe_cache *cache;
+  cel_vocab_parts parts;  // by score
+  cel_buf text;           // a character with its prefix or suffix
 } cel_bpe_scratch;
 void cel_bpe_scratch_deinit(cel_bpe_scratch *s);
 
-// Fills what follows from the vocabulary: byte_ids, char_ids, cuts. Call when vocab, prefix, suffix and
-// ignore_merges are there.
+// Fills what follows from the vocabulary: byte_ids, char_ids.
 void cel_bpe_index(cel_bpe *b);
+// The token of a single character, whose code point is cp; -1 when there is none.
+static inline int32_t cel_bpe_char(const cel_bpe *b, uint32_t cp, cel_str text) {
+  return cp < (uint32_t)CEL_COUNT(b->char_ids) ? b->char_ids[cp] : cel_vocab_get(b->vocab, text);
+}
 // Room for n merges; then cel_bpe_add_merge, in order of rank. A pair that is there already: `replace` says
 // which rank counts.
 CEL_MUST_CHECK bool cel_bpe_merges_init(cel_bpe *b, cel_arena *arena, int64_t n);
@@ -62,8 +62,6 @@ void cel_bpe_add_merge(cel_bpe *b, int32_t left, int32_t right, int32_t rank, in
 // From the scores of the tokens, [n] by id.
 CEL_MUST_CHECK bool cel_bpe_set_scores(cel_bpe *b, cel_arena *arena, const float *scores, int32_t n);
 
-// Remembers the pieces seen in this scratch; worth it for longer texts. Failing to get memory is no error.
-void cel_bpe_cache_on(cel_bpe_scratch *s);
 // Appends the ids of one piece (valid UTF-8, under 2^28 bytes).
 CEL_MUST_CHECK cel_status cel_bpe_encode(const cel_bpe *b, cel_bpe_scratch *s, cel_str piece, cel_ids *out,
                                          cel_err *err);

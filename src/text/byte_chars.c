@@ -28,3 +28,14 @@ bool cel_byte_chars_decode(const cel_byte_chars *t, cel_str token, cel_buf *out)
   }
   return true;
 }
+
+void cel_byte_chars_encode(const cel_byte_chars *t, cel_str s, cel_buf *out) {
+  if (!cel_buf_reserve(out, 2 * s.n + 2)) return;
+  char *w = out->p + out->n;
+  for (size_t i = 0; i < s.n; i++) {
+    unsigned char b = (unsigned char)s.p[i];
+    memcpy(w, t->text[b], 2);
+    w += t->bytes[b];
+  }
+  out->n = (size_t)(w - out->p);
+}

@@ -1,5 +1,5 @@
-// Decoders as tokenizer.json names them: ByteLevel, Replace, ByteFallback, Fuse, Strip, Metaspace. What they
-// do is in detokenize.c.
+// Decoders as tokenizer.json names them: ByteLevel, Replace, ByteFallback, Fuse, Strip, Metaspace, WordPiece,
+// BPEDecoder, CTC. What they do is in detokenize.c and decode_words.c.
 #include "text/steps.h"
 
 cel_status cel_decode_add(cel_text_build *b, cel_decode_steps *steps, const cel_decode_step *step, cel_err *err) {
@@ -68,9 +68,41 @@ static cel_status read_metaspace(cel_text_build *b, const cel_json *json, void *
   return cel_decode_add(b, steps, &s, err);
 }
 
+static cel_status read_wordpiece(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {
+  cel_decode_step s = {.kind = CEL_DECODE_WORDPIECE, .prefix = CEL_STR("##")};
+  if (cel_json_get(json, "prefix")) CEL_TRY(cel_step_string(b, json, "prefix", "decoder WordPiece", &s.prefix, err));
+  s.cleanup = cel_json_bool(json, "cleanup", true);
+  return cel_decode_add(b, steps, &s, err);
+}
+
+static cel_status read_suffix(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {
+  cel_decode_step s = {.kind = CEL_DECODE_SUFFIX, .with = CEL_STR(" ")};
+  cel_str suffix = CEL_STR("</w>");
+  if (cel_json_get(json, "suffix")) CEL_TRY(cel_step_string(b, json, "suffix", "decoder BPEDecoder", &suffix, err));
+  if (!suffix.n) return cel_fail(err, CEL_UNSUPPORTED, "%s: decoder BPEDecoder.suffix is empty", b->name);
+  CEL_TRY(cel_pattern_literal(b, suffix, b->name, &s.find, err));
+  return cel_decode_add(b, steps, &s, err);
+}
+
+static cel_status read_ctc(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {
+  cel_decode_step s = {.kind = CEL_DECODE_CTC, .prefix = CEL_STR("|")};
+  cel_str pad = CEL_STR("<pad>");
+  if (cel_json_get(json, "pad_token")) CEL_TRY(cel_step_string(b, json, "pad_token", "decoder CTC", &pad, err));
+  if (cel_json_get(json, "word_delimiter_token")) {
+    CEL_TRY(cel_step_string(b, json, "word_delimiter_token", "decoder CTC", &s.prefix, err));
+  }
+  if (!pad.n || !s.prefix.n) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: decoder CTC: an empty pad_token or word_delimiter_token", b->name);
+  }
+  s.cleanup = cel_json_bool(json, "cleanup", true);
+  CEL_TRY(cel_pattern_literal(b, pad, b->name, &s.find, err));
+  return cel_decode_add(b, steps, &s, err);
+}
+
 static const cel_step_row rows[] = {
     {"ByteLevel", read_byte_level}, {"Replace", read_replace}, {"ByteFallback", read_byte_fallback},
     {"Fuse", read_fuse},            {"Strip", read_strip},     {"Metaspace", read_metaspace},
+    {"WordPiece", read_wordpiece},  {"BPEDecoder", read_suffix}, {"CTC", read_ctc},
 };
 
 cel_status cel_decode_steps_read(cel_text_build *b, const cel_json *json, cel_decode_steps *out, cel_err *err) {

@@ -2,19 +2,21 @@
 // once; what may still change it keeps. So streaming and decoding at once are the same code.
 #include <stdlib.h>
 
+#include "text/decode_words.h"
 #include "text/tokenizer_impl.h"
 
 enum { BEGIN = 1, END = 2 };  // a fragment is the first, the last of its token
 
 typedef struct step_state {
   cel_buf held;        // bytes that wait
-  cel_buf run;         // ByteFallback: bytes of the byte tokens so far
+  cel_buf run;         // ByteFallback: bytes of the byte tokens so far; CTC: the token before
   int32_t matched;     // bytes of the pattern (Replace, Metaspace) or character (Strip) matched so far
   int stripped;        // Strip: characters taken from the head
   bool open;           // ByteLevel, Fuse: the one token that goes on has begun
   bool passing;        // ByteFallback: the token is too long for a byte token; Strip: the head is done
   bool first;          // Metaspace: this is the first token
   bool started;        // some token came
+  bool waiting;        // BPEDecoder: a whole token waits for the next one, or the end
 } step_state;
 
 struct cel_detokenizer {
@@ -138,19 +140,6 @@ static void feed_regex(cel_detokenizer *d, int k, const cel_decode_step *step, s
   cel_buf_deinit(&valid);
 }
 
-static int hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c |= 32;
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-// The byte of <0xHH>, -1 for another token.
-static int byte_of(cel_str s) {
-  if (s.n != 6 || memcmp(s.p, "<0x", 3) != 0 || s.p[5] != '>') return -1;
-  int high = hex(s.p[3]), low = hex(s.p[4]);
-  return high < 0 || low < 0 ? -1 : high << 4 | low;
-}
-
 // The bytes of a run of byte tokens: their text when it is UTF-8, else one U+FFFD for each byte, as the
 // reference has it. So a run goes on only when it has ended.
 static void flush_run(cel_detokenizer *d, int k, step_state *y) {
@@ -176,7 +165,7 @@ static void feed_byte_fallback(cel_detokenizer *d, int k, step_state *y, cel_str
   }
   cel_buf_adds(&y->held, s);
   if (!(flags & END) && y->held.n <= BYTE_TOKEN) return;
-  int byte = flags & END ? byte_of(cel_buf_str(&y->held)) : -1;
+  int byte = flags & END ? cel_decode_byte_of(cel_buf_str(&y->held)) : -1;
   if (byte >= 0) {
     cel_buf_addc(&y->run, (char)byte);
     return;
@@ -235,6 +224,59 @@ static void feed_strip(cel_detokenizer *d, int k, const cel_decode_step *step, s
   y->held.n = keep;
 }
 
+// Keeps the fragments of a token; true when it is whole.
+static bool gather(step_state *y, cel_str s, int flags) {
+  if (flags & BEGIN) cel_buf_clear(&y->held);
+  cel_buf_adds(&y->held, s);
+  return (flags & END) && !y->held.failed;
+}
+
+static void pass_on(cel_detokenizer *d, int k, cel_buf *text) {
+  if (text->failed) d->failed = true;
+  feed(d, k + 1, cel_buf_str(text), BEGIN | END);
+  cel_buf_deinit(text);
+}
+
+static void feed_wordpiece(cel_detokenizer *d, int k, const cel_decode_step *step, step_state *y, cel_str s,
+                           int flags) {
+  cel_buf text = {0};
+  if (!gather(y, s, flags)) return;
+  cel_decode_wordpiece(step, cel_buf_str(&y->held), !y->started, &text);
+  y->started = true;
+  pass_on(d, k, &text);
+}
+
+// In the last token the suffix goes, in all others it becomes a space: one that has it waits.
+static void release(cel_detokenizer *d, int k, const cel_decode_step *step, step_state *y, cel_str with) {
+  cel_buf text = {0};
+  if (!y->waiting) return;
+  y->waiting = false;
+  cel_decode_replace(&step->find, with, cel_buf_str(&y->held), &text);
+  pass_on(d, k, &text);
+}
+
+static void feed_suffix(cel_detokenizer *d, int k, const cel_decode_step *step, step_state *y, cel_str s, int flags) {
+  if (flags & BEGIN) release(d, k, step, y, step->with);
+  if (!gather(y, s, flags)) return;
+  y->waiting = true;
+  cel_find f = {.pattern = &step->find, .text = cel_buf_str(&y->held)};
+  bool found = false;
+  if (cel_find_next(&f, &found, NULL) == CEL_OK && !found) release(d, k, step, y, step->with);
+}
+
+// Of equal tokens in a row one counts, and padding does not.
+static void feed_ctc(cel_detokenizer *d, int k, const cel_decode_step *step, step_state *y, cel_str s, int flags) {
+  cel_buf text = {0};
+  if (!gather(y, s, flags)) return;
+  if (y->started && cel_str_eq(cel_buf_str(&y->held), cel_buf_str(&y->run))) return;
+  y->started = true;
+  cel_buf_clear(&y->run);
+  cel_buf_adds(&y->run, cel_buf_str(&y->held));
+  cel_decode_ctc(step, cel_buf_str(&y->held), &text);
+  if (text.n || text.failed) pass_on(d, k, &text);
+  else cel_buf_deinit(&text);
+}
+
 static void feed(cel_detokenizer *d, int k, cel_str s, int flags) {
   if (k == d->t->decoder.n) {
     sink(d, s, flags);
@@ -247,6 +289,9 @@ static void feed(cel_detokenizer *d, int k, cel_str s, int flags) {
     case CEL_DECODE_BYTE_FALLBACK: feed_byte_fallback(d, k, y, s, flags); return;
     case CEL_DECODE_FUSE: feed(d, k + 1, s, going_on(y)); return;
     case CEL_DECODE_STRIP: feed_strip(d, k, step, y, s, flags); return;
+    case CEL_DECODE_WORDPIECE: feed_wordpiece(d, k, step, y, s, flags); return;
+    case CEL_DECODE_SUFFIX: feed_suffix(d, k, step, y, s, flags); return;
+    case CEL_DECODE_CTC: feed_ctc(d, k, step, y, s, flags); return;
     case CEL_DECODE_METASPACE:
       if (flags & BEGIN) {
         y->first = !y->started;
@@ -278,6 +323,9 @@ static void end_step(cel_detokenizer *d, int k) {
     }
     case CEL_DECODE_FUSE: feed(d, k + 1, CEL_STR(""), going_on(y) | END); return;
     case CEL_DECODE_BYTE_FALLBACK: flush_run(d, k, y); return;
+    case CEL_DECODE_SUFFIX: release(d, k, &d->t->decoder.step[k], y, CEL_STR("")); return;
+    case CEL_DECODE_WORDPIECE:
+    case CEL_DECODE_CTC:
     case CEL_DECODE_REPLACE:
     case CEL_DECODE_STRIP:
     case CEL_DECODE_METASPACE: return;
@@ -337,60 +385,4 @@ cel_status cel_decode(const cel_tokenizer *t, const int32_t *ids, int64_t n, boo
   cel_detokenizer_finish(d, out);
   cel_detokenizer_free(d);
   return out->failed ? cel_fail_oom(err, "decoding tokens") : CEL_OK;
-}
-
-// --- bytes of each token ------------------------------------------------------------------------------
-
-static void replace_literal(const cel_pattern *find, cel_str with, cel_str in, cel_buf *out) {
-  cel_find f = {.pattern = find, .text = in};
-  size_t done = 0;
-  for (bool found; cel_find_next(&f, &found, NULL) == CEL_OK && found; done = f.end) {
-    cel_buf_add(out, in.p + done, f.start - done);
-    cel_buf_adds(out, with);
-  }
-  cel_buf_add(out, in.p + done, in.n - done);
-}
-
-// What the decoder makes of a token that stands alone inside a text, before anything is made valid UTF-8.
-static void token_bytes(const cel_decode_steps *steps, cel_str text, cel_buf *out, cel_buf *spare) {
-  cel_buf_clear(out);
-  cel_buf_adds(out, text);
-  for (int k = 0; k < steps->n; k++) {
-    const cel_decode_step *step = &steps->step[k];
-    int byte = step->kind == CEL_DECODE_BYTE_FALLBACK ? byte_of(cel_buf_str(out)) : -1;
-    if (byte >= 0) {
-      cel_buf_clear(out);
-      cel_buf_addc(out, (char)byte);
-    }
-    cel_buf_clear(spare);
-    if (step->kind == CEL_DECODE_BYTE_LEVEL) {
-      if (!cel_byte_chars_decode(step->bytes, cel_buf_str(out), spare)) continue;
-    } else if ((step->kind == CEL_DECODE_REPLACE && step->find.fail) || step->kind == CEL_DECODE_METASPACE) {
-      replace_literal(&step->find, step->with, cel_buf_str(out), spare);
-    } else {
-      continue;
-    }
-    cel_buf t = *out;
-    *out = *spare;
-    *spare = t;
-  }
-}
-
-cel_status cel_tokens_fill_bytes(cel_tokenizer *t, cel_err *err) {
-  cel_buf a = {0}, b = {0};
-  bool ok = true;
-  for (int64_t id = 0; ok && id < t->size; id++) {
-    cel_token *k = &t->tokens[id];
-    k->bytes = k->text;
-    if (!(k->flags & CEL_TOKEN_KNOWN) || (k->flags & CEL_TOKEN_SPECIAL)) continue;
-    token_bytes(&t->decoder, k->text, &a, &b);
-    ok = !a.failed && !b.failed;
-    if (!ok || cel_str_eq(cel_buf_str(&a), k->text)) continue;
-    char *copy = cel_arena_dup(&t->arena, a.p, a.n);
-    ok = copy != NULL;
-    k->bytes = (cel_str){copy, a.n};
-  }
-  cel_buf_deinit(&a);
-  cel_buf_deinit(&b);
-  return ok ? CEL_OK : cel_fail_oom(err, "a tokenizer's vocabulary");
 }

@@ -1,4 +1,5 @@
-// Post-processors: TemplateProcessing (of one text), ByteLevel (which changes offsets only).
+// Post-processors: TemplateProcessing (of one text), BertProcessing and RobertaProcessing (one token before it, one
+// behind), ByteLevel (which changes offsets only).
 #include "text/steps.h"
 
 enum { LONGEST_TEMPLATE = 4096 };
@@ -69,7 +70,35 @@ static cel_status read_template(cel_text_build *b, const cel_json *json, void *s
   return s;
 }
 
-static const cel_step_row rows[] = {{"TemplateProcessing", read_template}, {"ByteLevel", read_byte_level}};
+// "cls" and "sep": ["[CLS]", 101].
+static cel_status pair_id(cel_text_build *b, const cel_json *json, const char *key, int32_t *out, cel_err *err) {
+  const cel_json *pair = cel_json_get(json, key), *id = json_array_get(pair, 1);
+  json_int_t k = json_integer_value(id);
+  if (json_array_size(pair) != 2 || !json_is_integer(id) || k < 0 || k > INT32_MAX) {
+    return cel_fail(err, CEL_MALFORMED, "%s: post_processor.%s must be [token, id]", b->name, key);
+  }
+  *out = (int32_t)k;
+  return CEL_OK;
+}
+
+static cel_status read_pair(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {
+  cel_posts *posts = steps;
+  if (posts->n == CEL_STEPS_MOST) return cel_steps_full(b, "post_processor", err);
+  int32_t *ids = CEL_NEW_ARRAY(b->arena, int32_t, 3);
+  if (!ids) return cel_fail_oom(err, b->name);
+  CEL_TRY(pair_id(b, json, "cls", &ids[0], err));
+  CEL_TRY(pair_id(b, json, "sep", &ids[2], err));
+  ids[1] = CEL_POST_TEXT;
+  posts->step[posts->n++] = (cel_post){ids, 3};
+  return CEL_OK;
+}
+
+static const cel_step_row rows[] = {
+    {"TemplateProcessing", read_template},
+    {"ByteLevel", read_byte_level},
+    {"BertProcessing", read_pair},
+    {"RobertaProcessing", read_pair},
+};
 
 cel_status cel_posts_read(cel_text_build *b, const cel_json *json, cel_posts *out, cel_err *err) {
   return cel_steps_read(b, json, "post_processor", "processors", rows, CEL_COUNT(rows), out, err);

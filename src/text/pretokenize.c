@@ -1,4 +1,5 @@
-// Pre-tokenizers: ByteLevel, Split, Digits, Metaspace, Whitespace, WhitespaceSplit, Punctuation.
+// Pre-tokenizers: ByteLevel, Split, Digits, Metaspace, Whitespace, WhitespaceSplit, Punctuation, BertPreTokenizer,
+// CharDelimiterSplit, FixedLength.
 #include "text/steps.h"
 #include "text/unicode.h"
 
@@ -109,17 +110,6 @@ static cel_status swap_text(cel_pieces *p, cel_err *err) {
   return swap_spans(p, err);
 }
 
-static void rewrite_bytes(const cel_byte_chars *t, const char *s, size_t n, cel_buf *out) {
-  if (!cel_buf_reserve(out, 2 * n + 2)) return;
-  char *w = out->p + out->n;
-  for (size_t i = 0; i < n; i++) {
-    unsigned char b = (unsigned char)s[i];
-    memcpy(w, t->text[b], 2);
-    w += t->bytes[b];
-  }
-  out->n = (size_t)(w - out->p);
-}
-
 static cel_status run_byte_level(const cel_pre *s, cel_pieces *p, cel_err *err) {
   if (s->prefix) {
     cel_buf_clear(&p->spare);
@@ -138,7 +128,7 @@ static cel_status run_byte_level(const cel_pre *s, cel_pieces *p, cel_err *err) 
   p->spare_spans.n = 0;
   for (size_t i = 0; i < p->spans.n; i++) {
     size_t at = p->spare.n;
-    rewrite_bytes(s->bytes, p->text.p + p->spans.p[i].at, p->spans.p[i].n, &p->spare);
+    cel_byte_chars_encode(s->bytes, (cel_str){p->text.p + p->spans.p[i].at, p->spans.p[i].n}, &p->spare);
     cel_spans_add(&p->spare_spans, at, p->spare.n - at);
   }
   return swap_text(p, err);
@@ -252,7 +242,48 @@ static cel_status read_whitespace(cel_text_build *b, const cel_json *json, void 
 
 static cel_status read_whitespace_split(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {
   (void)json;
-  return add(b, steps, &(cel_pre){.run = run_split, .is = cel_char_is_space, .behavior = CEL_SPLIT_REMOVED}, err);
+  return cel_pre_spaces(b, steps, err);
+}
+
+static const cel_pre at_spaces = {.run = run_split, .is = cel_char_is_space, .behavior = CEL_SPLIT_REMOVED};
+
+static cel_status read_bert(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {
+  (void)json;
+  return cel_pre_bert(b, steps, err);
+}
+
+static cel_status read_delimiter(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {
+  cel_pre s = {.run = run_split, .behavior = CEL_SPLIT_REMOVED};
+  cel_str delimiter;
+  size_t end = 0;
+  CEL_TRY(cel_step_string(b, json, "delimiter", "pre_tokenizer CharDelimiterSplit", &delimiter, err));
+  if (delimiter.n) cel_utf8_next(delimiter.p, delimiter.n, &end);
+  if (end == 0 || end != delimiter.n) {
+    return cel_fail(err, CEL_MALFORMED, "%s: pre_tokenizer CharDelimiterSplit.delimiter must be one character", b->name);
+  }
+  CEL_TRY(cel_pattern_literal(b, delimiter, b->name, &s.find, err));
+  return add(b, steps, &s, err);
+}
+
+static cel_status run_fixed_length(const cel_pre *s, cel_pieces *p, cel_err *err) {
+  p->spare_spans.n = 0;
+  for (size_t i = 0; i < p->spans.n; i++) {
+    cel_span piece = p->spans.p[i];
+    for (size_t at = 0, end = 0; at < piece.n; at = end) {
+      for (int64_t k = 0; k < s->length && end < piece.n; k++) cel_char_next(p->text.p + piece.at, &end);
+      cel_spans_add(&p->spare_spans, piece.at + at, end - at);
+    }
+  }
+  return swap_spans(p, err);
+}
+
+static cel_status read_fixed_length(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {
+  cel_pre s = {.run = run_fixed_length, .length = cel_json_int(json, "length", 5)};
+  if (s.length < 1) {
+    return cel_fail(err, CEL_MALFORMED, "%s: pre_tokenizer FixedLength.length is %lld; 1 and more are right", b->name,
+                    (long long)s.length);
+  }
+  return add(b, steps, &s, err);
 }
 
 static cel_status read_metaspace(cel_text_build *b, const cel_json *json, void *steps, cel_err *err) {
@@ -271,7 +302,8 @@ static const cel_step_row rows[] = {
     {"ByteLevel", read_byte_level},     {"Split", read_split},
     {"Digits", read_digits},            {"Metaspace", read_metaspace},
     {"Whitespace", read_whitespace},    {"WhitespaceSplit", read_whitespace_split},
-    {"Punctuation", read_punctuation},
+    {"Punctuation", read_punctuation},  {"BertPreTokenizer", read_bert},
+    {"CharDelimiterSplit", read_delimiter}, {"FixedLength", read_fixed_length},
 };
 
 cel_status cel_pres_read(cel_text_build *b, const cel_json *json, cel_pres *out, cel_err *err) {
@@ -282,6 +314,50 @@ cel_status cel_pre_split(cel_text_build *b, cel_pres *pres, cel_str regex, cel_e
   cel_pre s = {.run = run_split, .behavior = CEL_SPLIT_ISOLATED};
   CEL_TRY(cel_pattern_regex(b, regex, b->name, &s.find, err));
   return add(b, pres, &s, err);
+}
+
+cel_status cel_pre_spaces(cel_text_build *b, cel_pres *pres, cel_err *err) { return add(b, pres, &at_spaces, err); }
+
+cel_status cel_pre_bert(cel_text_build *b, cel_pres *pres, cel_err *err) {
+  CEL_TRY(add(b, pres, &at_spaces, err));
+  return add(b, pres, &(cel_pre){.run = run_split, .is = cel_char_is_punctuation, .behavior = CEL_SPLIT_ISOLATED},
+             err);
+}
+
+// Cuts a run of numbers so that the last pieces have three characters: 1234567 is 1, 234, 567.
+static void cut_digits(cel_pieces *p, size_t at, size_t end) {
+  size_t n = 0;
+  for (size_t i = at; i < end; i++) n += ((unsigned char)p->text.p[i] & 0xC0) != 0x80;
+  for (size_t take = n % 3 ? n % 3 : 3; at < end; take = 3) {
+    size_t stop = at;
+    while (take-- > 0) cel_char_next(p->text.p, &stop);
+    cel_spans_add(&p->spare_spans, at, stop - at);
+    at = stop;
+  }
+}
+
+static cel_status run_digits(const cel_pre *s, cel_pieces *p, cel_err *err) {
+  (void)s;
+  p->spare_spans.n = 0;
+  for (size_t i = 0; i < p->spans.n; i++) {
+    size_t start = p->spans.p[i].at, stop = start + p->spans.p[i].n, run = start;
+    bool digits = false;
+    for (size_t k = start; k < stop;) {
+      size_t at = k;
+      if (cel_char_is_number(cel_char_next(p->text.p, &k)) == digits) continue;
+      if (digits) cut_digits(p, run, at);
+      else cel_spans_add(&p->spare_spans, run, at - run);
+      digits = !digits;
+      run = at;
+    }
+    if (digits) cut_digits(p, run, stop);
+    else cel_spans_add(&p->spare_spans, run, stop - run);
+  }
+  return swap_spans(p, err);
+}
+
+cel_status cel_pre_digits(cel_text_build *b, cel_pres *pres, cel_err *err) {
+  return add(b, pres, &(cel_pre){.run = run_digits}, err);
 }
 
 cel_status cel_pre_byte_level(cel_text_build *b, cel_pres *pres, cel_err *err) {

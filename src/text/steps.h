@@ -8,6 +8,7 @@
 #ifndef CEL_TEXT_STEPS_H
 #define CEL_TEXT_STEPS_H
 
+#include "text/charsmap.h"
 #include "text/pattern.h"
 #include "text/spans.h"
 
@@ -22,6 +23,8 @@ typedef struct cel_byte_chars {
   int16_t byte_of[324];    // code point → byte, -1
 } cel_byte_chars;
 void cel_byte_chars_init(cel_byte_chars *t);
+// Appends the characters of s[0..n).
+void cel_byte_chars_encode(const cel_byte_chars *t, cel_str s, cel_buf *out);
 // Appends the bytes that token stands for; false (and nothing appended) when a character is not in the table.
 bool cel_byte_chars_decode(const cel_byte_chars *t, cel_str token, cel_buf *out);
 
@@ -40,6 +43,9 @@ struct cel_norm {
   cel_str with;
   bool left, right;
   int form;
+  bool (*drops)(uint32_t cp);  // characters that are taken out
+  const cel_byte_chars *bytes;
+  const cel_charsmap *map;
 };
 typedef struct cel_norms {
   cel_norm step[CEL_STEPS_MOST];
@@ -52,6 +58,11 @@ CEL_MUST_CHECK cel_status cel_norms_run(const cel_norms *norms, cel_str in, cel_
                                         cel_err *err);
 // Single steps, for vocabularies that do not come as tokenizer.json. Texts are borrowed.
 CEL_MUST_CHECK cel_status cel_norm_prepend(cel_text_build *b, cel_norms *norms, cel_str text, cel_err *err);
+CEL_MUST_CHECK cel_status cel_norm_charsmap(cel_text_build *b, cel_norms *norms, cel_str blob, cel_err *err);
+// Runs of spaces become one, those at the ends none.
+CEL_MUST_CHECK cel_status cel_norm_merge_spaces(cel_text_build *b, cel_norms *norms, cel_err *err);
+CEL_MUST_CHECK cel_status cel_norm_bert(cel_text_build *b, cel_norms *norms, bool lowercase, bool strip_accents,
+                                        cel_err *err);
 CEL_MUST_CHECK cel_status cel_norm_replace_spaces(cel_text_build *b, cel_norms *norms, cel_str with, cel_err *err);
 
 // Pre-tokenizer: cuts a text into pieces, and may rewrite it.
@@ -78,6 +89,7 @@ struct cel_pre {
   bool (*is)(uint32_t cp);  // instead of `find`: each such character is a match
   cel_split_kind behavior;
   bool invert, prefix, split, first_only;
+  int64_t length;  // FixedLength: characters of a piece
   cel_str with;  // Metaspace: what stands for a space
   const cel_byte_chars *bytes;
 };
@@ -90,6 +102,9 @@ CEL_MUST_CHECK cel_status cel_pres_read(cel_text_build *b, const cel_json *json,
 // p->text holds the text and p->spans is empty; afterwards the spans are the pieces, in order, none empty.
 CEL_MUST_CHECK cel_status cel_pres_run(const cel_pres *pres, cel_pieces *p, cel_err *err);
 CEL_MUST_CHECK cel_status cel_pre_split(cel_text_build *b, cel_pres *pres, cel_str regex, cel_err *err);
+CEL_MUST_CHECK cel_status cel_pre_bert(cel_text_build *b, cel_pres *pres, cel_err *err);
+CEL_MUST_CHECK cel_status cel_pre_spaces(cel_text_build *b, cel_pres *pres, cel_err *err);  // at white space
+CEL_MUST_CHECK cel_status cel_pre_digits(cel_text_build *b, cel_pres *pres, cel_err *err);  // threes from the right
 CEL_MUST_CHECK cel_status cel_pre_byte_level(cel_text_build *b, cel_pres *pres, cel_err *err);
 
 // Post-processor: what is put around the ids of the text. CEL_POST_TEXT stands for them.
@@ -113,13 +128,18 @@ typedef enum cel_decode_kind {
   CEL_DECODE_FUSE,
   CEL_DECODE_STRIP,
   CEL_DECODE_METASPACE,
+  CEL_DECODE_WORDPIECE,
+  CEL_DECODE_SUFFIX,
+  CEL_DECODE_CTC,
 } cel_decode_kind;
 typedef struct cel_decode_step {
   cel_decode_kind kind;
-  cel_pattern find;  // Replace: what is replaced; Metaspace: what stands for a space
-  cel_str with;      // Replace: content; Strip: the character; Metaspace: a space
+  cel_pattern find;  // Replace: what is replaced; Metaspace: what stands for a space; suffix; CTC: padding
+  cel_str with;      // Replace: content; Strip: the character; Metaspace, suffix: a space
   int start, stop;   // Strip: at most so many characters
+  cel_str prefix;    // WordPiece: what marks a token that goes on a word; CTC: what parts words
   bool drop_first;   // Metaspace: in the first token the replacement is dropped
+  bool cleanup;      // WordPiece, CTC: no space before punctuation
   const cel_byte_chars *bytes;
 } cel_decode_step;
 typedef struct cel_decode_steps {

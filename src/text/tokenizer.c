@@ -9,7 +9,7 @@ cel_status cel_tokenizer_new(cel_tokenizer **out, cel_err *err) {
   *out = t;
   if (!t) return cel_fail_oom(err, "a tokenizer");
   cel_arena_init(&t->arena);
-  t->bos = t->model.unk = -1;
+  t->bos = t->model.bpe.unk = t->model.unigram.unk = t->model.words.unk = -1;
   return CEL_OK;
 }
 
@@ -33,6 +33,15 @@ void cel_tokenizer_add_end(cel_tokenizer *t, int32_t id) {
     if (t->ends[i] == id) return;
   }
   t->ends[t->n_ends++] = id;
+}
+
+cel_status cel_tokenizer_index(cel_tokenizer *t, cel_err *err) {
+  t->model.barred = CEL_NEW_ARRAY(&t->arena, uint8_t, t->size / 8 + 1);
+  if (!t->model.barred) return cel_fail_oom(err, "a tokenizer's vocabulary");
+  for (int64_t id = 0; id < t->size; id++) {
+    if (t->tokens[id].flags & CEL_TOKEN_SPECIAL) t->model.barred[id / 8] |= (uint8_t)(1 << id % 8);
+  }
+  return cel_model_index(&t->model, &t->arena) ? CEL_OK : cel_fail_oom(err, "a tokenizer's vocabulary");
 }
 
 static cel_status normalize_contents(cel_tokenizer *t, cel_err *err) {
@@ -98,7 +107,7 @@ typedef struct encoder {
   cel_buf valid;
   cel_norm_run normalizing;
   cel_pieces pieces;
-  cel_bpe_scratch scratch;
+  cel_model_scratch scratch;
   cel_regex_run regex;
   cel_ids ids;
 } encoder;
@@ -109,7 +118,7 @@ static void encoder_deinit(encoder *e) {
   cel_buf_deinit(&e->valid);
   cel_norm_run_deinit(&e->normalizing);
   cel_pieces_deinit(&e->pieces);
-  cel_bpe_scratch_deinit(&e->scratch);
+  cel_model_scratch_deinit(&e->scratch);
   cel_regex_run_deinit(&e->regex);
   cel_ids_deinit(&e->ids);
 }
@@ -136,7 +145,7 @@ static cel_status encode_stretch(encoder *e, cel_str text, bool at_start, cel_er
   CEL_TRY(cel_pres_run(&e->t->pres, p, err));
   for (size_t i = 0; i < p->spans.n; i++) {
     cel_str piece = {p->text.p + p->spans.p[i].at, p->spans.p[i].n};
-    CEL_TRY(cel_bpe_encode(&e->t->model, &e->scratch, piece, &e->ids, err));
+    CEL_TRY(cel_model_encode(&e->t->model, &e->scratch, piece, &e->ids, err));
   }
   return CEL_OK;
 }
@@ -201,7 +210,7 @@ cel_status cel_encode(const cel_tokenizer *t, cel_str text, cel_encode_options h
   encoder e = {.t = t, .how = how};
   e.normalizing.regex = &e.regex;
   cel_status s;
-  if (text.n >= CACHE_FROM) cel_bpe_cache_on(&e.scratch);
+  if (text.n >= CACHE_FROM) cel_model_cache_on(&e.scratch);
   CEL_TRY_DONE(s, make_valid(&text, &e.valid, err));
   CEL_TRY_DONE(s, encode_parts(&e, text, err));
   if (how.add_special) CEL_TRY_DONE(s, add_special(&e, err));

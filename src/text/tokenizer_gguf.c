@@ -65,7 +65,8 @@ static cel_status read_added(loader *l, cel_err *err) {
 
 // A merge names two tokens and the token they make. One that does not can not be used, and is left out.
 static cel_status read_merges(loader *l, cel_err *err) {
-  cel_bpe *m = &l->t->model;
+  cel_bpe *m = &l->t->model.bpe;
+  const cel_vocab *vocab = &l->t->model.vocab;
   const cel_gguf_vocab *v = l->v;
   if (v->n_merges < 0 || (v->n_merges > 0 && !v->merges) || !cel_bpe_merges_init(m, &l->t->arena, v->n_merges)) {
     return cel_fail(err, CEL_MALFORMED, "%s: tokenizer.ggml.merges: %lld entries can not be read", l->b.name,
@@ -85,8 +86,8 @@ static cel_status read_merges(loader *l, cel_err *err) {
     cel_buf_clear(&joined);
     cel_buf_adds(&joined, a);
     cel_buf_adds(&joined, b);
-    int32_t left = cel_vocab_get(&m->vocab, a), right = cel_vocab_get(&m->vocab, b);
-    int32_t id = cel_vocab_get(&m->vocab, cel_buf_str(&joined));
+    int32_t left = cel_vocab_get(vocab, a), right = cel_vocab_get(vocab, b);
+    int32_t id = cel_vocab_get(vocab, cel_buf_str(&joined));
     if (left >= 0 && right >= 0 && id >= 0) cel_bpe_add_merge(m, left, right, (int32_t)i, id, false);
   }
   bool failed = joined.failed;
@@ -117,8 +118,8 @@ static cel_status read_bpe(loader *l, cel_str name, bool *add_bos, cel_err *err)
     cel_buf_deinit(&names);
     return s;
   }
-  t->model.ignore_merges = pre->ignore_merges;
-  t->model.byte_fallback = pre->plain;
+  t->model.bpe.ignore_merges = pre->ignore_merges;
+  t->model.bpe.byte_fallback = pre->plain;
   *add_bos = pre->add_bos;
   CEL_TRY(read_merges(l, err));
   for (int i = 0; i < CEL_GGUF_PRE_REGEXES && pre->regexes[i]; i++) {
@@ -144,8 +145,8 @@ static cel_status read_llama(loader *l, bool *add_bos, cel_err *err) {
   cel_tokenizer *t = l->t;
   bool prefix = l->v->add_space_prefix != 0;
   *add_bos = true;
-  t->model.unk = l->v->unk;  // byte-level models have none: a byte without a token gives nothing
-  if (!cel_bpe_set_scores(&t->model, &t->arena, l->v->scores, (int32_t)t->size)) return cel_fail_oom(err, l->b.name);
+  t->model.bpe.unk = l->v->unk;  // byte-level models have none: a byte without a token gives nothing
+  if (!cel_bpe_set_scores(&t->model.bpe, &t->arena, l->v->scores, (int32_t)t->size)) return cel_fail_oom(err, l->b.name);
   if (prefix) CEL_TRY(cel_norm_prepend(&l->b, &t->norms, CEL_STR(LOW_LINE_BLOCK), err));
   CEL_TRY(cel_norm_replace_spaces(&l->b, &t->norms, CEL_STR(LOW_LINE_BLOCK), err));
   return plain_decoder(l, prefix, err);
@@ -218,7 +219,7 @@ cel_status cel_tokenizer_from_gguf(const cel_gguf_vocab *vocab, const char *name
   CEL_TRY_DONE(s, check_ids(&l, err));
   CEL_TRY_DONE(s, read_tokens(&l, err));
   CEL_TRY_DONE(s, read_model(&l, &add_bos, err));
-  cel_bpe_index(&t->model);
+  CEL_TRY_DONE(s, cel_tokenizer_index(t, err));
   CEL_TRY_DONE(s, read_added(&l, err));
   CEL_TRY_DONE(s, add_ends_and_bos(&l, add_bos, err));
   CEL_TRY_DONE(s, cel_tokenizer_finish(t, err));

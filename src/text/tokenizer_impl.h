@@ -3,7 +3,7 @@
 #define CEL_TEXT_TOKENIZER_IMPL_H
 
 #include "text/added.h"
-#include "text/bpe.h"
+#include "text/model.h"
 #include "text/steps.h"
 #include "text/tokenizer.h"
 
@@ -22,7 +22,8 @@ struct cel_tokenizer {
   cel_regex_list *regexes;
   cel_token *tokens;  // [size] by id
   int64_t size;
-  cel_bpe model;
+  int32_t n_model;    // how many tokens the model has, without added ones
+  cel_model model;
   cel_norms norms;
   cel_pres pres;
   cel_posts posts;
@@ -43,6 +44,8 @@ CEL_MUST_CHECK cel_status cel_tokenizer_new(cel_tokenizer **out, cel_err *err);
 // Sizes the list of tokens; called once.
 CEL_MUST_CHECK cel_status cel_tokenizer_reserve(cel_tokenizer *t, int64_t size, cel_err *err);
 void cel_tokenizer_add_end(cel_tokenizer *t, int32_t id);  // negative and known ones are ignored
+// When tokens and the model's settings are there: special tokens are barred from the model, and it gets its tables.
+CEL_MUST_CHECK cel_status cel_tokenizer_index(cel_tokenizer *t, cel_err *err);
 // When everything else is there: automatons of the added tokens, bytes of each token. Added tokens' contents
 // are as in the file; those with `normalized` are normalized here.
 CEL_MUST_CHECK cel_status cel_tokenizer_finish(cel_tokenizer *t, cel_err *err);

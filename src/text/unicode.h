@@ -18,7 +18,12 @@ typedef enum cel_char_class {
 cel_char_class cel_char_class_of(uint32_t cp);
 bool cel_char_is_space(uint32_t cp);
 bool cel_char_is_number(uint32_t cp);
+// As the reference's normalizers and its BERT know them, by the categories of Unicode 8: what came later does
+// not count.
 bool cel_char_is_punctuation(uint32_t cp);  // \p{P} and the ASCII punctuation
+bool cel_char_is_nonspacing(uint32_t cp);   // \p{Mn}
+bool cel_char_is_mark(uint32_t cp);         // \p{M}
+bool cel_char_is_hidden(uint32_t cp);       // \p{Cc}, \p{Cf}, \p{Co}
 bool cel_char_is_word(uint32_t cp);         // \w: letters, marks, decimal and letter numbers, connectors
 
 // Decodes a character of text that is known to be valid UTF-8 (i < n) and moves *i behind it.

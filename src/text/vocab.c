@@ -1,6 +1,8 @@
 // Open addressing, at most half full.
 #include "text/vocab.h"
 
+#include <stdlib.h>
+
 uint64_t cel_vocab_hash(cel_str text) {
   uint64_t h = 0;
   for (size_t i = 0; i < text.n; i++) h = h * CEL_VOCAB_BASE + (unsigned char)text.p[i] + 1;
@@ -59,4 +61,53 @@ bool cel_vocab_put(cel_vocab *v, cel_str text, int32_t id) {
   v->slots[k] = tag_of(spread(hash)) | (uint32_t)++v->n;
   v->longest = CEL_MAX(v->longest, text.n);
   return true;
+}
+
+void cel_vocab_replace(cel_vocab *v, cel_str text, int32_t id) {
+  if (cel_vocab_put(v, text, id) || !v->slots) return;
+  uint64_t slot = v->slots[find_slot(v, cel_vocab_hash(text), text)];
+  if (slot) v->entries[(uint32_t)slot - 1].id = id;
+}
+
+void cel_vocab_parts_deinit(cel_vocab_parts *h) {
+  free(h->heads);
+  free(h->powers);
+  *h = (cel_vocab_parts){0};
+}
+
+bool cel_vocab_parts_of(cel_vocab_parts *h, cel_str text) {
+  if (h->cap < text.n + 1) {
+    size_t cap = CEL_MAX(h->cap * 2, text.n + 64);
+    void *p = realloc(h->heads, cap * sizeof *h->heads);
+    if (p) h->heads = p;
+    void *q = realloc(h->powers, cap * sizeof *h->powers);
+    if (q) h->powers = q;
+    if (!p || !q) return false;
+    h->powers[0] = 1;
+    for (size_t i = 1; i < cap; i++) h->powers[i] = h->powers[i - 1] * CEL_VOCAB_BASE;
+    h->cap = cap;
+  }
+  h->heads[0] = 0;
+  for (size_t i = 0; i < text.n; i++) h->heads[i + 1] = h->heads[i] * CEL_VOCAB_BASE + (unsigned char)text.p[i] + 1;
+  return true;
+}
+
+bool cel_vocab_lengths_of(const cel_vocab *v, cel_arena *arena, cel_vocab_lengths *out) {
+  unsigned char *seen = calloc(1, v->longest / 8 + 1);
+  if (!seen) return false;
+  int32_t n = 0;
+  for (int32_t e = 0; e < v->n; e++) {
+    uint32_t k = v->entries[e].n;
+    unsigned char bit = (unsigned char)(1 << k % 8);
+    n += k > 0 && !(seen[k / 8] & bit);
+    seen[k / 8] |= bit;
+  }
+  uint32_t *p = CEL_NEW_ARRAY(arena, uint32_t, n);
+  *out = (cel_vocab_lengths){p, p ? n : 0};
+  n = 0;
+  for (size_t k = 1; p && k <= v->longest; k++) {
+    if (seen[k / 8] >> k % 8 & 1) p[n++] = (uint32_t)k;
+  }
+  free(seen);
+  return p != NULL;
 }

@@ -31,6 +31,8 @@ enum { CEL_VOCAB_MOST = 1 << 27 };  // entries
 CEL_MUST_CHECK bool cel_vocab_init(cel_vocab *v, cel_arena *arena, int64_t cap, const char *base);
 // `text` is borrowed. A text that is there already keeps its id and false comes back; false as well when full.
 bool cel_vocab_put(cel_vocab *v, cel_str text, int32_t id);
+// The same, but a text that is there already gets the new id.
+void cel_vocab_replace(cel_vocab *v, cel_str text, int32_t id);
 int32_t cel_vocab_get(const cel_vocab *v, cel_str text);  // -1 when absent
 
 // hash("") = 0; hash(s + byte) = hash(s) * CEL_VOCAB_BASE + byte + 1.
@@ -40,5 +42,29 @@ static inline cel_str cel_vocab_text(const cel_vocab *v, int32_t entry) {
   return (cel_str){v->base + v->entries[entry].at, v->entries[entry].n};
 }
 int32_t cel_vocab_get_hashed(const cel_vocab *v, uint64_t hash, cel_str text);
+
+// Bits by id: tokens that no text ever becomes through a model. NULL: there are none.
+static inline bool cel_vocab_bars(const uint8_t *barred, int32_t id) {
+  return barred && id >= 0 && (barred[id / 8] >> id % 8 & 1);
+}
+
+// Hashes of all heads of a text, so that the hash of any part of it is one multiplication away. Zero-initialize.
+typedef struct cel_vocab_parts {
+  uint64_t *heads, *powers;  // [n + 1] hash of the first i bytes; CEL_VOCAB_BASE to the i
+  size_t cap;
+} cel_vocab_parts;
+void cel_vocab_parts_deinit(cel_vocab_parts *h);
+CEL_MUST_CHECK bool cel_vocab_parts_of(cel_vocab_parts *h, cel_str text);
+static inline uint64_t cel_vocab_part_hash(const cel_vocab_parts *h, size_t at, size_t n) {
+  return h->heads[at + n] - h->heads[at] * h->powers[n];
+}
+
+// The lengths that texts of a vocabulary have, each once, ascending. Whoever tries all parts of a text tries
+// these: there are at most sqrt(2 * bytes of the vocabulary) of them, however long one text is.
+typedef struct cel_vocab_lengths {
+  const uint32_t *p;
+  int32_t n;
+} cel_vocab_lengths;
+CEL_MUST_CHECK bool cel_vocab_lengths_of(const cel_vocab *v, cel_arena *arena, cel_vocab_lengths *out);
 
 #endif

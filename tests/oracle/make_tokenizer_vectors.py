@@ -5,9 +5,11 @@ the reference (the Python package `tokenizers`) makes of each string with each o
     python tests/oracle/make_tokenizer_vectors.py --gguf FILE NAME    ids of the same strings by the vocabulary of a
                                                                       GGUF file (package llama-cpp-python)
 """
+import base64
 import json
 import pathlib
 import random
+import struct
 import sys
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "tokenizer"
@@ -48,14 +50,37 @@ ALPHABET = list("abcdefgzABCXYZ0123456789 \n\t\r.,;:!?'\"()[]{}<>|=+-*/_#@&%$\\"
     "🦙", "😀", "\u200d", "\ufe0f", "½", "²", "Ⅷ", "١", "\u00a0", "\u3000", "\u2028", "▁", "<s>", "<|im_end|>", "<0x41>", "[MASK]", "ﬁ", "Å", "İ", "ſ", "\u0085", "𝔘", "\x07", "—", "“"]
 
 
-def strings(n_random=400):
+def strings(n_random=400, n_mixed=0):
+    """Those written here and random ones; n_mixed more put together from words of all scripts, code and marks."""
     rng = random.Random(20240607)
     out = [""] + SENTENCES + CODE + SCRIPTS + EMOJI + MARKS + RUNS + CONTROL
     for s in SENTENCES[:6] + SCRIPTS[:6]:
         out += [" " + s, s + " ", s.upper(), s.lower(), "  " + s + "\n"]
     for _ in range(n_random):
         out.append("".join(rng.choice(ALPHABET) for _ in range(rng.randint(1, 24))))
+    pools = [[w for s in pool for w in s.split(" ") if w] for pool in (SENTENCES, CODE, SCRIPTS, SCRIPTS, EMOJI, MARKS)]
+    for i in range(n_mixed):
+        pool = pools[i % len(pools)]
+        words = [rng.choice(pool if rng.random() < 0.7 else rng.choice(pools))[:16] for _ in range(rng.randint(1, 6))]
+        if rng.random() < 0.15:
+            words.append(rng.choice(RUNS)[:rng.randint(1, 30)])
+        if rng.random() < 0.1:
+            words.insert(0, rng.choice(CONTROL))
+        out.append("".join(w + rng.choice([" ", " ", " ", "", "  ", "\n", ", ", "."]) for w in words)[:60])
     return list(dict.fromkeys(out))
+
+
+def corpus():
+    return strings(400, 1700)
+
+
+def fingerprint(ids):
+    """FNV-1a over the ids as 4 little-endian bytes each, its low 32 bits."""
+    h = 0xCBF29CE484222325
+    for i in ids:
+        for b in i.to_bytes(4, "little"):
+            h = (h ^ b) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return "%08x" % (h & 0xFFFFFFFF)
 
 
 def train(pre, size, alphabet=(), **model):
@@ -65,8 +90,7 @@ def train(pre, size, alphabet=(), **model):
     if pre is not None:
         t.pre_tokenizer = pre
     trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=sorted(alphabet), min_frequency=2)
-    text = [s for s in strings(0) * 2 + SENTENCES * 3 if "\0" not in s]  # a key with NUL is more than most JSON readers take
-    t.train_from_iterator(text, trainer)
+    t.train_from_iterator(train_text(), trainer)  # no NUL: a key with one is more than most JSON readers take
     return json.loads(t.to_str())["model"]
 
 
@@ -125,6 +149,140 @@ def with_bytes(model, first):
     return model
 
 
+def train_text():
+    return [s for s in strings(0) * 2 + SENTENCES * 3 if "\0" not in s]
+
+
+def unigram_model(pre, size, normalizer=None, specials=("<pad>", "</s>", "<unk>"), byte_fallback=False):
+    """A small Unigram model; its scores are rounded to f32, as files from SentencePiece have them."""
+    from tokenizers import Tokenizer, models, trainers
+    t = Tokenizer(models.Unigram())
+    if pre is not None:
+        t.pre_tokenizer = pre
+    if normalizer is not None:
+        t.normalizer = normalizer
+    t.train_from_iterator(SENTENCES[:40] * 3 + CODE * 2 + SCRIPTS[:3], trainers.UnigramTrainer(vocab_size=size, show_progress=False, special_tokens=list(specials), unk_token="<unk>", max_piece_length=12))
+    model = json.loads(t.to_str())["model"]
+    vocab = [[w, struct.unpack("f", struct.pack("f", x))[0]] for w, x in model["vocab"]]
+    if byte_fallback:
+        vocab = vocab[:len(specials)] + [["<0x%02X>" % i, 0.0] for i in range(256)] + vocab[len(specials):]
+    vocab.append(["の日", -1.5])  # characters of it are no tokens: a longer one all the same
+    return dict(type="Unigram", unk_id=list(specials).index("<unk>"), vocab=vocab, byte_fallback=byte_fallback)
+
+
+def word_model(pre, size, kind, normalizer=None, **settings):
+    """A small WordPiece or WordLevel model."""
+    from tokenizers import Tokenizer, models, trainers
+    t = Tokenizer(getattr(models, kind)(unk_token="[UNK]"))
+    t.pre_tokenizer = pre
+    if normalizer is not None:
+        t.normalizer = normalizer
+    trainer = getattr(trainers, kind + "Trainer")(vocab_size=size, show_progress=False, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    t.train_from_iterator(train_text(), trainer)
+    model = json.loads(t.to_str())["model"]
+    model["vocab"] = dict(sorted(model["vocab"].items(), key=lambda x: x[1]))
+    model.update(settings)
+    return model
+
+
+# What SentencePiece's compiler makes a map of: source and target code points.
+CHARSMAP = [("\ufb01", "fi"), ("\u00bd", "1/2"), ("\u00b2", "2"), ("\u2167", "VIII"), ("\u212b", "\u00c5"), ("e\u0301", "\u00e9"), ("n\u0303", "\u00f1"), ("\u00a0", " "), ("\u3000", " "), ("\n", " "), ("\t", " "),
+            ("\u200d", ""), ("\ufe0f", ""), ("\uff21", "A"), ("\uff11", "1"), ("\uff12", "2"), ("\u2460", "1"), ("\u2026", "..."), ("\u201c", '"'), ("\u201d", '"'), ("\x07", ""), ("\u30a2", "\u30a1"), ("\u1100\u1161\u11a8", "\uac01"), ("\r\n", " "), ("x", "y"), ("xyz", "x")]
+
+
+def charsmap():
+    """base64 of a precompiled map with the rules above (package sentencepiece)."""
+    import os
+    import tempfile
+    import sentencepiece
+    with tempfile.TemporaryDirectory() as d:
+        rules, text, out = (os.path.join(d, n) for n in ("rules.tsv", "text.txt", "m"))
+        with open(rules, "w", encoding="utf-8") as f:
+            for a, b in CHARSMAP:
+                f.write("%s\t%s\n" % (" ".join("%X" % ord(c) for c in a), " ".join("%X" % ord(c) for c in b)))
+        with open(text, "w", encoding="utf-8") as f:
+            f.write("\n".join("one two three four five six seven"[i:] for i in range(30)))
+        sentencepiece.SentencePieceTrainer.train(input=text, model_prefix=out, vocab_size=60, hard_vocab_limit=False,
+                                                 normalization_rule_tsv=rules, minloglevel=2)
+        with open(out + ".model", "rb") as f:
+            return base64.b64encode(field(field(f.read(), 3), 2)).decode()
+
+
+def field(message, number):
+    """The bytes of a length-delimited field of a protobuf message: the last one of that number."""
+    i, found = 0, b""
+
+    def varint():
+        nonlocal i
+        shift = value = 0
+        while True:
+            b = message[i]
+            i += 1
+            value |= (b & 0x7F) << shift
+            shift += 7
+            if b < 0x80:
+                return value
+    while i < len(message):
+        key = varint()
+        if key & 7 == 2:
+            n = varint()
+            if key >> 3 == number:
+                found = message[i:i + n]
+            i += n
+        elif key & 7 == 0:
+            varint()
+        else:
+            i += 8 if key & 7 == 1 else 4
+    return found
+
+
+BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
+
+
+def more_fixtures():
+    """Unigram, WordPiece and WordLevel, with the steps that come with them."""
+    from tokenizers import normalizers as N, pre_tokenizers as P
+    out = {}
+    meta = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    precompiled = {"type": "Precompiled", "precompiled_charsmap": charsmap()}
+    names = ["<pad>", "</s>", "<unk>"]
+    m = unigram_model(P.Metaspace(prepend_scheme="always"), 560)
+    n = len(m["vocab"])
+    out["t5"] = whole(m, [token(i, t) for i, t in enumerate(names)] + [token(n, "<s>"), token(n + 1, "<mask>", lstrip=True)], pre=meta, decoder=meta,
+                      normalizer=sequence("normalizers", precompiled, {"type": "Strip", "strip_left": False, "strip_right": True},
+                                          {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "▁"}),
+                      post=template("A", "</s>", ids={"</s>": 1}))
+    m = unigram_model(P.Metaspace(prepend_scheme="never", split=False), 460, byte_fallback=True, specials=("<s>", "</s>", "<unk>"))
+    strip = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"}]
+    out["unigram"] = whole(m, [token(i, t) for i, t in enumerate(("<s>", "</s>", "<unk>"))], decoder=sequence("decoders", *strip),
+                           normalizer=sequence("normalizers", {"type": "Nmt"}, {"type": "NFKC"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}),
+                           post={"type": "RobertaProcessing", "sep": ["</s>", 1], "cls": ["<s>", 0], "trim_offsets": True, "add_prefix_space": True})
+    special = [token(i, t) for i, t in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))]
+    m = word_model(P.BertPreTokenizer(), 520, "WordPiece", N.BertNormalizer())
+    out["bert"] = whole(m, special, normalizer=BERT_NORMALIZER, pre={"type": "BertPreTokenizer"}, decoder={"type": "WordPiece", "prefix": "##", "cleanup": True},
+                        post=template("[CLS]", "A", "[SEP]", ids={"[CLS]": 2, "[SEP]": 3}))
+    m = word_model(P.WhitespaceSplit(), 600, "WordPiece", max_input_chars_per_word=14)
+    out["bert_cased"] = whole(m, special, normalizer=sequence("normalizers", dict(BERT_NORMALIZER, lowercase=False, handle_chinese_chars=False), {"type": "StripAccents"}),
+                              pre=sequence("pretokenizers", {"type": "WhitespaceSplit"}, {"type": "Punctuation", "behavior": "MergedWithPrevious"}),
+                              decoder={"type": "WordPiece", "prefix": "##", "cleanup": False},
+                              post={"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]})
+    m = word_model(P.Whitespace(), 400, "WordLevel")
+    out["wordlevel"] = whole(m, special, pre=sequence("pretokenizers", {"type": "CharDelimiterSplit", "delimiter": "é"}, {"type": "Whitespace"}),
+                             normalizer={"type": "BertNormalizer", "clean_text": False, "handle_chinese_chars": True, "strip_accents": True, "lowercase": False})
+    m = word_model(P.FixedLength(1), 150, "WordLevel")
+    m["vocab"]["|"] = len(m["vocab"])
+    out["letters"] = whole(m, special, pre={"type": "FixedLength", "length": 1}, normalizer={"type": "Replace", "pattern": {"String": " "}, "content": "|"},
+                           decoder={"type": "CTC", "pad_token": "[PAD]", "word_delimiter_token": "|", "cleanup": True})
+    m = train(P.Sequence([P.Whitespace()]), 380, end_of_word_suffix="</w>", unk_token="<unk>")
+    m["vocab"]["<unk>"] = n = len(m["vocab"])
+    out["clip"] = whole(m, [token(n, "<unk>"), token(n + 1, "<s>", normalized=True)], decoder={"type": "BPEDecoder", "suffix": "</w>"},
+                        normalizer=sequence("normalizers", {"type": "NFC"}, {"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}, {"type": "Lowercase"}),
+                        pre=split("'s|'t|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+", "Removed", invert=True))
+    m = byte_model(P.ByteLevel(add_prefix_space=False), 300)
+    out["bytes"] = whole(m, normalizer=sequence("normalizers", {"type": "Prepend", "prepend": "x"}, {"type": "ByteLevel"}), pre={"type": "FixedLength", "length": 6}, decoder=BYTE_LEVEL)
+    return out
+
+
 def fixtures():
     from tokenizers import pre_tokenizers as P, Regex
     out = {}
@@ -177,15 +335,19 @@ def fixtures():
                          normalizer={"type": "NFKD"},
                          pre=sequence("pretokenizers", {"type": "Whitespace"}, {"type": "Punctuation", "behavior": "Contiguous"}, {"type": "Digits", "individual_digits": False},
                                       split("e|[0-9]{2}", "MergedWithNext"), split("a", "MergedWithPrevious", invert=False, kind="String")))
+    out.update(more_fixtures())
     out["removed"] = whole(m, [token(n, "[UNK]")], pre=sequence("pretokenizers", {"type": "WhitespaceSplit"}, split("\\w+", "Removed", invert=True), split("[a-d]", "Contiguous")))
     return out
+
+
+EVERY = 13  # the ids themselves of every so many strings, for all others a fingerprint
 
 
 def write():
     from tokenizers import Tokenizer
     OUT.mkdir(parents=True, exist_ok=True)
-    corpus = strings()
-    dump(OUT / "strings.json", corpus)
+    texts = corpus()
+    dump(OUT / "strings.json", texts)
     for name, fixture in fixtures().items():
         text = json.dumps(fixture, ensure_ascii=False)
         t = Tokenizer.from_str(text)
@@ -193,10 +355,13 @@ def write():
         rng = random.Random(name)
         size = t.get_vocab_size()
         streams = [[rng.randrange(size + 2) for _ in range(rng.randint(0, 12))] for _ in range(120)]
-        streams += [t.encode(s).ids for s in corpus[::9]]
+        streams += [t.encode(s).ids for s in texts[::19]]
+        ids = [t.encode(s).ids for s in texts]
         dump(OUT / f"{name}.vectors.json", {
-            "ids": [t.encode(s).ids for s in corpus],
-            "plain": [t.encode(s, add_special_tokens=False).ids for s in corpus[::9]],
+            "fingerprints": ["".join(fingerprint(i) for i in ids[k:k + 12]) for k in range(0, len(ids), 12)],
+            "every": [EVERY],
+            "ids": ids[::EVERY],
+            "plain": [t.encode(s, add_special_tokens=False).ids for s in texts[::3 * EVERY]],
             "long": [[unit, times, len(ids), sum((i + 1) * v for i, v in enumerate(ids)) % (1 << 31)]
                      for unit, times in LONG for ids in [t.encode(unit * times).ids]],
             "streams": streams,
@@ -215,10 +380,10 @@ def dump(path, value):
 def write_gguf(path, name):
     from llama_cpp import Llama
     m = Llama(path, vocab_only=True, verbose=False)
-    corpus = strings()
+    texts = strings()  # the first ones of corpus()
     dump(OUT / f"{name}.gguf.json", {
-        "ids": [m.tokenize(s.encode(), add_bos=False, special=True) for s in corpus],
-        "plain": [m.tokenize(s.encode(), add_bos=False, special=False) for s in corpus[::9]]})
+        "ids": [m.tokenize(s.encode(), add_bos=False, special=True) for s in texts],
+        "plain": [m.tokenize(s.encode(), add_bos=False, special=False) for s in texts[::9]]})
 
 
 if __name__ == "__main__":

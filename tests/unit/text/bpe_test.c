@@ -1,49 +1,51 @@
 // The byte-pair model by itself: which joins come first, unknown characters, cutting long texts.
 #include "unit/text/text_fixtures.h"
 
-#include "text/bpe.h"
+#include "text/model.h"
 
 typedef struct fixture {
   cel_arena arena;
-  cel_bpe bpe;
+  cel_model model;
+  cel_bpe *bpe;  // the model's
 } fixture;
 
 // Tokens 0, 1, … from `tokens`; merges "a b" by rank from `merges` (NULL-terminated lists).
 static void make(fixture *f, const char *const *tokens, const char *const *merges) {
   cel_buf text = {0};
   int64_t n = 0, n_merges = 0;
-  *f = (fixture){.bpe = {.unk = -1}};
+  *f = (fixture){.model = {.bpe = {.unk = -1}}};
+  f->bpe = &f->model.bpe;
   cel_arena_init(&f->arena);
   for (; tokens[n]; n++) cel_buf_addz(&text, tokens[n]);
   char *p = cel_arena_dup(&f->arena, text.p, text.n);
-  assert_true(cel_vocab_init(&f->bpe.vocab, &f->arena, n, p));
+  assert_true(cel_vocab_init(&f->model.vocab, &f->arena, n, p));
   for (int64_t i = 0; i < n; p += strlen(tokens[i++])) {
-    assert_true(cel_vocab_put(&f->bpe.vocab, (cel_str){p, strlen(tokens[i])}, (int32_t)i));
+    assert_true(cel_vocab_put(&f->model.vocab, (cel_str){p, strlen(tokens[i])}, (int32_t)i));
   }
   while (merges && merges[n_merges]) n_merges++;
-  assert_true(cel_bpe_merges_init(&f->bpe, &f->arena, n_merges));
+  assert_true(cel_bpe_merges_init(f->bpe, &f->arena, n_merges));
   for (int64_t i = 0; i < n_merges; i++) {
     char a[32], b[32], ab[64];
     assert_int_equal(sscanf(merges[i], "%31s %31s", a, b), 2);
     snprintf(ab, sizeof ab, "%s%s", a, b);
-    cel_bpe_add_merge(&f->bpe, cel_vocab_get(&f->bpe.vocab, cel_str_of(a)), cel_vocab_get(&f->bpe.vocab, cel_str_of(b)),
-                      (int32_t)i, cel_vocab_get(&f->bpe.vocab, cel_str_of(ab)), true);
+    cel_bpe_add_merge(f->bpe, cel_vocab_get(&f->model.vocab, cel_str_of(a)), cel_vocab_get(&f->model.vocab, cel_str_of(b)),
+                      (int32_t)i, cel_vocab_get(&f->model.vocab, cel_str_of(ab)), true);
   }
-  cel_bpe_index(&f->bpe);
+  assert_true(cel_model_index(&f->model, &f->arena));
   cel_buf_deinit(&text);
 }
 
 static void gives(fixture *f, const char *text, const int32_t *want, size_t n) {
-  cel_bpe_scratch s = {0};
+  cel_model_scratch s = {0};
   cel_err err = {0};
   for (int round = 0; round < 3; round++) {  // the second fills the memory of pieces, the third uses it
     cel_ids ids = {0};
-    if (round) cel_bpe_cache_on(&s);
-    assert_int_equal(cel_bpe_encode(&f->bpe, &s, cel_str_of(text), &ids, &err), CEL_OK);
+    if (round) cel_model_cache_on(&s);
+    assert_int_equal(cel_model_encode(&f->model, &s, cel_str_of(text), &ids, &err), CEL_OK);
     ids_are("bpe", cel_str_of(text), ids.p, (int64_t)ids.n, want, n);
     cel_ids_deinit(&ids);
   }
-  cel_bpe_scratch_deinit(&s);
+  cel_model_scratch_deinit(&s);
 }
 #define GIVES(f, text, ...) gives(f, text, (int32_t[]){__VA_ARGS__}, sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
 
@@ -65,7 +67,7 @@ static void a_whole_piece_is_a_token_with_ignore_merges(void **state) {
   fixture f;
   make(&f, (const char *const[]){"a", "b", "ab", "aba", NULL}, (const char *const[]){"a b", NULL});
   GIVES(&f, "aba", 2, 0);
-  f.bpe.ignore_merges = true;
+  f.bpe->ignore_merges = true;
   GIVES(&f, "aba", 3);
   GIVES(&f, "abab", 2, 2);
   cel_arena_deinit(&f.arena);
@@ -76,12 +78,12 @@ static void unknown_characters_are_dropped_marked_or_fused(void **state) {
   fixture f;
   make(&f, (const char *const[]){"a", "?", "<0xE2>", "<0x82>", "<0xAC>", NULL}, NULL);
   GIVES(&f, "axya", 0, 0);
-  f.bpe.unk = 1;
+  f.bpe->unk = 1;
   GIVES(&f, "axya", 0, 1, 1, 0);
-  f.bpe.fuse_unk = true;
+  f.bpe->fuse_unk = true;
   GIVES(&f, "axya", 0, 1, 0);
   GIVES(&f, "a€", 0, 1);
-  f.bpe.byte_fallback = true;
+  f.bpe->byte_fallback = true;
   GIVES(&f, "a€", 0, 2, 3, 4);
   GIVES(&f, "é", 1);  // one of its bytes has no token
   cel_arena_deinit(&f.arena);
@@ -91,8 +93,8 @@ static void affixes_are_part_of_a_characters_token(void **state) {
   (void)state;
   fixture f;
   make(&f, (const char *const[]){"a", "##a", "##a$", "a$", "##b", NULL}, NULL);
-  f.bpe.prefix = CEL_STR("##");
-  f.bpe.suffix = CEL_STR("$");
+  f.bpe->prefix = CEL_STR("##");
+  f.bpe->suffix = CEL_STR("$");
   GIVES(&f, "aaa", 0, 1, 2);
   GIVES(&f, "a", 3);
   GIVES(&f, "aba", 0, 4, 2);
@@ -103,7 +105,7 @@ static void by_score_the_best_token_joins_first(void **state) {
   (void)state;
   fixture f;
   make(&f, (const char *const[]){"a", "b", "c", "ab", "bc", "abc", "xy", NULL}, NULL);
-  assert_true(cel_bpe_set_scores(&f.bpe, &f.arena, (const float[]){0, 0, 0, -2, -1, -3, -4}, 7));
+  assert_true(cel_bpe_set_scores(f.bpe, &f.arena, (const float[]){0, 0, 0, -2, -1, -3, -4}, 7));
   GIVES(&f, "abc", 5);       // bc, then a with bc: the text of a token, whatever its parts
   GIVES(&f, "abab", 3, 3);
   GIVES(&f, "axyb", 0, 6, 1);  // x and y are no tokens, xy is
@@ -116,19 +118,19 @@ static void cuts_at_spaces_change_nothing(void **state) {
   const char *const merges[] = {"b ▁", "▁ a", "a b", "▁a b", "b▁ a", "▁ ▁", NULL};
   fixture f;
   make(&f, tokens, merges);
-  assert_true(f.bpe.cuts);  // but not behind b, which joins with a space
+  assert_true(f.model.cuts);  // but not behind b, which joins with a space
   const char *const texts[] = {"a▁ab▁a", "ab▁ab▁▁a▁c▁", "▁▁▁a▁a▁a", "c▁c▁ab▁ab▁b", "ba▁ab▁"};
   for (int i = 0; i < CEL_COUNT(texts); i++) {
-    cel_bpe_scratch s = {0};
+    cel_model_scratch s = {0};
     cel_ids cut = {0}, whole = {0};
-    f.bpe.cuts = true;
-    assert_int_equal(cel_bpe_encode(&f.bpe, &s, cel_str_of(texts[i]), &cut, NULL), CEL_OK);
-    f.bpe.cuts = false;
-    assert_int_equal(cel_bpe_encode(&f.bpe, &s, cel_str_of(texts[i]), &whole, NULL), CEL_OK);
+    f.model.cuts = true;
+    assert_int_equal(cel_model_encode(&f.model, &s, cel_str_of(texts[i]), &cut, NULL), CEL_OK);
+    f.model.cuts = false;
+    assert_int_equal(cel_model_encode(&f.model, &s, cel_str_of(texts[i]), &whole, NULL), CEL_OK);
     ids_are("cut", cel_str_of(texts[i]), cut.p, (int64_t)cut.n, whole.p, whole.n);
     cel_ids_deinit(&cut);
     cel_ids_deinit(&whole);
-    cel_bpe_scratch_deinit(&s);
+    cel_model_scratch_deinit(&s);
   }
   cel_arena_deinit(&f.arena);
 }

@@ -147,7 +147,7 @@ static void the_strings_of_the_fixtures_have_the_peer_s_ids(void **state) {
   (void)state;
   cel_json *strings = load_json("strings.json"), *vectors = load_json("smollm2.gguf.json");
   cel_tokenizer *t = from_gguf();
-  for (size_t i = 0; i < json_array_size(strings); i++) {
+  for (size_t i = 0; i < json_array_size(cel_json_get(vectors, "ids")); i++) {  // the first of them
     cel_str text = json_text(json_array_get(strings, i));
     size_t n;
     if (memchr(text.p, 0, text.n)) continue;

@@ -1,0 +1,170 @@
+// The "model" of a tokenizer.json: BPE, Unigram, WordPiece, WordLevel.
+#include "text/json_loader.h"
+
+// --- BPE ----------------------------------------------------------------------------------------------
+
+// Row i of model.merges: ["a", "b"] or "a b".
+static cel_status merge_parts(const cel_json_loader *l, const cel_json *row, size_t i, cel_str *a, cel_str *b, cel_err *err) {
+  const cel_json *left = json_array_get(row, 0), *right = json_array_get(row, 1);
+  if (json_array_size(row) == 2 && json_is_string(left) && json_is_string(right)) {
+    *a = cel_json_text(left);
+    *b = cel_json_text(right);
+    return CEL_OK;
+  }
+  cel_str s = json_is_string(row) ? cel_json_text(row) : CEL_STR("");
+  const char *space = s.n ? memchr(s.p, ' ', s.n) : NULL;
+  size_t at = space ? (size_t)(space - s.p) : 0;
+  if (!space || memchr(space + 1, ' ', s.n - at - 1)) {
+    return cel_fail(err, CEL_MALFORMED, "%s: model.merges[%zu] must be \"left right\" or [\"left\", \"right\"]",
+                    l->b.name, i);
+  }
+  *a = (cel_str){s.p, at};
+  *b = (cel_str){space + 1, s.n - at - 1};
+  return CEL_OK;
+}
+
+static cel_status merge_unknown(const cel_json_loader *l, size_t i, cel_str token, cel_err *err) {
+  return cel_fail(err, CEL_MALFORMED, "%s: model.merges[%zu] needs the token \"%.*s\", which model.vocab does not have",
+                  l->b.name, i, CEL_STR_ARG(token));
+}
+
+static cel_status read_merge(cel_json_loader *l, const cel_json *row, size_t i, cel_buf *joined, cel_err *err) {
+  const cel_vocab *vocab = &l->t->model.vocab;
+  cel_bpe *m = &l->t->model.bpe;
+  cel_str a, b;
+  CEL_TRY(merge_parts(l, row, i, &a, &b, err));
+  int32_t left = cel_vocab_get(vocab, a), right = cel_vocab_get(vocab, b);
+  if (left < 0) return merge_unknown(l, i, a, err);
+  if (right < 0) return merge_unknown(l, i, b, err);
+  size_t skip = CEL_MIN(m->prefix.n, b.n);
+  cel_buf_clear(joined);
+  cel_buf_adds(joined, a);
+  cel_buf_add(joined, b.p + skip, b.n - skip);
+  if (joined->failed) return cel_fail_oom(err, l->b.name);
+  int32_t id = cel_vocab_get(vocab, cel_buf_str(joined));
+  if (id < 0) return merge_unknown(l, i, cel_buf_str(joined), err);
+  cel_bpe_add_merge(m, left, right, (int32_t)i, id, true);
+  return CEL_OK;
+}
+
+static cel_status read_merges(cel_json_loader *l, cel_err *err) {
+  const cel_json *merges = cel_json_get(l->model, "merges");
+  if (!json_is_array(merges)) return cel_fail(err, CEL_MALFORMED, "%s: model.merges must be a list", l->b.name);
+  size_t n = json_array_size(merges);
+  if (!cel_bpe_merges_init(&l->t->model.bpe, &l->t->arena, (int64_t)n)) return cel_fail_oom(err, l->b.name);
+  cel_buf joined = {0};
+  cel_status s = CEL_OK;
+  for (size_t i = 0; s == CEL_OK && i < n; i++) s = read_merge(l, json_array_get(merges, i), i, &joined, err);
+  cel_buf_deinit(&joined);
+  return s;
+}
+
+static cel_status read_affix(cel_json_loader *l, const char *key, cel_str *out, cel_err *err) {
+  enum { MOST = 64 };
+  const cel_json *v = cel_json_get(l->model, key);
+  *out = CEL_STR("");
+  if (!v) return CEL_OK;
+  CEL_TRY(cel_step_string(&l->b, l->model, key, "model", out, err));
+  if (out->n <= MOST) return CEL_OK;
+  return cel_fail(err, CEL_UNSUPPORTED, "%s: model.%s has %zu bytes, at most %d are supported", l->b.name, key, out->n,
+                  MOST);
+}
+
+// The token that `key` of the model names, -1 when it names none.
+static int32_t named_token(const cel_json_loader *l, const char *key) {
+  const cel_json *v = cel_json_get(l->model, key);
+  return json_is_string(v) ? cel_vocab_get(&l->t->model.vocab, cel_json_text(v)) : -1;
+}
+
+static cel_status read_bpe(cel_json_loader *l, cel_err *err) {
+  cel_bpe *m = &l->t->model.bpe;
+  l->t->model.kind = CEL_MODEL_BPE;
+  if (cel_json_num(l->model, "dropout", 0) != 0) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: model.dropout makes encoding random; null or 0 is supported", l->b.name);
+  }
+  CEL_TRY(read_affix(l, "continuing_subword_prefix", &m->prefix, err));
+  CEL_TRY(read_affix(l, "end_of_word_suffix", &m->suffix, err));
+  CEL_TRY(cel_json_read_vocab(l, false, NULL, err));
+  CEL_TRY(read_merges(l, err));
+  m->unk = named_token(l, "unk_token");
+  m->fuse_unk = cel_json_bool(l->model, "fuse_unk", false);
+  m->byte_fallback = cel_json_bool(l->model, "byte_fallback", false);
+  m->ignore_merges = cel_json_bool(l->model, "ignore_merges", false);
+  return CEL_OK;
+}
+
+// --- Unigram ------------------------------------------------------------------------------------------
+
+static cel_status read_unigram(cel_json_loader *l, cel_err *err) {
+  cel_tokenizer *t = l->t;
+  cel_unigram *u = &t->model.unigram;
+  t->model.kind = CEL_MODEL_UNIGRAM;
+  double *scores;
+  CEL_TRY(cel_json_read_vocab(l, true, &scores, err));
+  u->scores = scores;
+  u->n_scores = t->n_model;
+  const cel_json *unk = cel_json_get(l->model, "unk_id");
+  if (unk) {
+    json_int_t id = json_integer_value(unk);
+    if (!json_is_integer(unk) || id < 0 || id >= t->n_model) {
+      return cel_fail(err, CEL_MALFORMED, "%s: model.unk_id must be the number of a token, 0 to %d", l->b.name,
+                      (int)t->n_model - 1);
+    }
+    u->unk = (int32_t)id;
+  }
+  u->byte_fallback = cel_json_bool(l->model, "byte_fallback", false);
+  return CEL_OK;
+}
+
+// --- WordPiece, WordLevel -----------------------------------------------------------------------------
+
+static cel_status read_wordpiece(cel_json_loader *l, cel_err *err) {
+  cel_wordpiece *w = &l->t->model.words;
+  l->t->model.kind = CEL_MODEL_WORDPIECE;
+  w->prefix = CEL_STR("##");
+  if (cel_json_get(l->model, "continuing_subword_prefix")) {
+    CEL_TRY(read_affix(l, "continuing_subword_prefix", &w->prefix, err));
+  }
+  w->most_chars = cel_json_int(l->model, "max_input_chars_per_word", 100);
+  CEL_TRY(cel_json_read_vocab(l, false, NULL, err));
+  w->unk = cel_vocab_get(&l->t->model.vocab, cel_str_of(cel_json_string(l->model, "unk_token", "[UNK]")));
+  return CEL_OK;
+}
+
+static cel_status read_wordlevel(cel_json_loader *l, cel_err *err) {
+  cel_wordpiece *w = &l->t->model.words;
+  l->t->model.kind = CEL_MODEL_WORDPIECE;
+  w->whole = true;
+  CEL_TRY(cel_json_read_vocab(l, false, NULL, err));
+  w->unk = named_token(l, "unk_token");
+  return CEL_OK;
+}
+
+// --- by type ------------------------------------------------------------------------------------------
+
+static const struct {
+  const char *type;
+  cel_status (*read)(cel_json_loader *l, cel_err *err);
+} models[] = {{"BPE", read_bpe}, {"Unigram", read_unigram}, {"WordPiece", read_wordpiece}, {"WordLevel", read_wordlevel}};
+
+// Files of the first versions have no type: the fields tell.
+static const char *guess_type(const cel_json *model) {
+  if (cel_json_get(model, "merges")) return "BPE";
+  if (json_is_array(cel_json_get(model, "vocab"))) return "Unigram";
+  if (cel_json_get(model, "max_input_chars_per_word")) return "WordPiece";
+  return cel_json_get(model, "unk_token") ? "WordLevel" : "";
+}
+
+cel_status cel_json_read_model(cel_json_loader *l, cel_err *err) {
+  l->model = cel_json_get(l->root, "model");
+  if (!json_is_object(l->model)) {
+    return cel_fail(err, CEL_MALFORMED, "%s: no object \"model\": this is not a tokenizer.json", l->b.name);
+  }
+  const char *type = cel_json_string(l->model, "type", guess_type(l->model));
+  for (int i = 0; i < CEL_COUNT(models); i++) {
+    if (strcmp(type, models[i].type) == 0) return models[i].read(l, err);
+  }
+  return cel_fail(err, CEL_UNSUPPORTED,
+                  "%s: model type \"%.60s\" is not supported; supported are BPE, Unigram, WordPiece, WordLevel",
+                  l->b.name, type);
+}
