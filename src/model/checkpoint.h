@@ -27,10 +27,19 @@ typedef struct cel_tensor {
   cel_dtype dtype;
   int rank;
   int64_t dims[CEL_TENSOR_MAX_RANK];  // outermost first (GGUF's order is turned round)
-  const void *data;   // in the mapping; alignment of GGUF/safetensors files only (assume 1)
+  const void *data;   // in the mapping; alignment of GGUF/safetensors files only (assume 1). NULL: in parts
   int64_t bytes;
-  const char *file;   // for messages
+  const char *file;   // for messages; of a tensor in parts the first one's
+  // A stack of matrices that the file keeps apart, expert by expert: dims[0] parts of equal size, in order.
+  const void *const *parts;
+  // The file has the last two dimensions the other way round (gpt-oss in 16 bits: [E, in, out]); dims are ours.
+  bool swapped;
 } cel_tensor;
+
+// The bytes of row r of n_rows equal ones, through parts; not for swapped tensors.
+const void *cel_tensor_row(const cel_tensor *t, int64_t r, int64_t n_rows);
+// The whole tensor in one piece and in the order of its dims.
+void cel_tensor_copy(const cel_tensor *t, void *dst);
 
 typedef enum cel_format { CEL_FORMAT_SAFETENSORS, CEL_FORMAT_GGUF } cel_format;
 
@@ -55,12 +64,16 @@ typedef struct cel_checkpoint {
 
 CEL_MUST_CHECK cel_status cel_checkpoint_open(const char *path, cel_checkpoint **out, cel_err *err);
 void cel_checkpoint_close(cel_checkpoint *c);  // NULL is fine
+// Asked behind each piece of work that reads tensors, with how that ended: CEL_IO, naming the file, when a weight file
+// lost bytes while it was mapped (base/file.h) and zeros may have been read in their place; otherwise `s`.
+cel_status cel_checkpoint_intact(const cel_checkpoint *c, cel_status s, cel_err *err);
 
 const cel_tensor *cel_checkpoint_find(const cel_checkpoint *c, const char *name);  // NULL when absent
 
 // A linear or embedding weight as the graph needs it: plain, GGUF blocks, or MLX.
 typedef struct cel_weight {
   const char *name;           // module path without ".weight"
+  int64_t experts;            // > 0: a stack [experts, out, in] (experts.c says how files name them)
   int64_t rows, cols;         // [out, in]
   const cel_tensor *tensor;   // the matrix: plain dtype, GGUF blocks, or U32 words (MLX)
   const char *mode;           // MLX: "affine", "mxfp4", "mxfp8" or "nvfp4"; else NULL
@@ -71,10 +84,11 @@ typedef struct cel_weight {
 
 // Finds MODULE.weight (+ .scales, .biases: their presence decides, not the config; scales of bytes are those of a
 // floating mode) and checks shapes against each other. CEL_NOT_FOUND when there is no MODULE.weight. Where the config's quantization
-// block (per-module overrides included) contradicts the shapes, the error names tensor and both.
+// block (per-module overrides included) contradicts the shapes, the error names tensor and both. Three dimensions make
+// a stack.
 CEL_MUST_CHECK cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, cel_weight *out,
                                                 cel_err *err);
-// Widens row r of a weight into dst[cols].
+// Widens row r of a weight into dst[cols]; rows of a stack are counted through its experts.
 void cel_weight_row(const cel_weight *w, int64_t r, float *dst);
 
 #endif

@@ -156,5 +156,6 @@ static cel_status open_all(cel_checkpoint *c, cel_err *err) {
 cel_status cel_checkpoint_open_shards(cel_checkpoint *c, cel_err *err) {
   const char *index = cel_checkpoint_path(c, "model.safetensors.index.json");
   if (!index) return cel_fail_oom(err, c->dir);
-  return cel_is_file(index) ? open_indexed(c, index, err) : open_all(c, err);
+  CEL_TRY(cel_is_file(index) ? open_indexed(c, index, err) : open_all(c, err));
+  return cel_checkpoint_stack_experts(c, err);
 }

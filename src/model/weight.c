@@ -31,14 +31,22 @@ static cel_status plain(cel_weight *w, cel_err *err) {
     return bad_tensor(t, CEL_MALFORMED, t->dtype == CEL_DT_U32 ? "packed words without a .scales tensor beside them"
                                                                : "integers are no weights", err);
   }
-  w->rows = t->dims[0];
-  w->cols = t->dims[1];
+  w->cols = t->dims[t->rank - 1];
   return CEL_OK;
 }
 
-static bool same_shape(const cel_tensor *a, const cel_tensor *b) {
-  return a->rank == b->rank && a->dtype == b->dtype && a->dims[0] == b->dims[0] && a->dims[1] == b->dims[1];
+// In all but, with `but_last`, the last dimension.
+static bool same_dims(const cel_tensor *a, const cel_tensor *b, bool but_last) {
+  if (a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank - but_last; i++) {
+    if (a->dims[i] != b->dims[i]) return false;
+  }
+  return true;
 }
+
+static bool same_shape(const cel_tensor *a, const cel_tensor *b) { return a->dtype == b->dtype && same_dims(a, b, false); }
+
+static int64_t last_dim(const cel_tensor *t) { return t->dims[t->rank - 1]; }
 
 static bool is_float(cel_dtype t) { return t == CEL_DT_F32 || t == CEL_DT_F16 || t == CEL_DT_BF16; }
 
@@ -63,12 +71,14 @@ static cel_status check_parts(const cel_weight *w, const char *mode, cel_err *er
     return bad_pair(w, problem, err);
   }
   if (t->dtype != CEL_DT_U32) return bad_pair(w, "scaled weights are packed in U32 words", err);
-  if (s->rank != 2 || (!bytes && !is_float(s->dtype))) return bad_pair(w, "scales are an F32, F16, BF16 or U8 matrix", err);
+  if (s->rank != t->rank || (!bytes && !is_float(s->dtype))) {
+    return bad_pair(w, "scales are F32, F16, BF16 or U8, in as many dimensions as the weight", err);
+  }
   if (bytes && w->biases) return bad_pair(w, "scales of bytes go without biases", err);
   if (!bytes && (!w->biases || !same_shape(s, w->biases))) {
     return bad_pair(w, "biases of the scales' type and shape are needed", err);
   }
-  if (s->dims[0] != t->dims[0] || s->dims[1] < 1) return bad_pair(w, "both need the same rows, and groups", err);
+  if (!same_dims(s, t, true) || last_dim(s) < 1) return bad_pair(w, "both need the same rows, and groups", err);
   return CEL_OK;
 }
 
@@ -76,8 +86,8 @@ static bool known_bits(int64_t b) { return (b >= 2 && b <= 6) || b == 8; }
 static bool known_group(int64_t g) { return g == 32 || g == 64 || g == 128; }
 
 static cel_status bits_per_group(const cel_weight *w, int64_t *out, cel_err *err) {
-  int64_t stream, groups = w->scales->dims[1];
-  if (!cel_mul_i64(w->tensor->dims[1], 32, &stream) || stream % groups != 0 || stream / groups > 8 * 128) {
+  int64_t stream, groups = last_dim(w->scales);
+  if (!cel_mul_i64(last_dim(w->tensor), 32, &stream) || stream % groups != 0 || stream / groups > 8 * 128) {
     return bad_pair(w, "the words of a row do not divide into its groups", err);
   }
   *out = stream / groups;
@@ -88,8 +98,7 @@ static cel_status accept(cel_weight *w, const char *mode, int64_t bits, int64_t 
   w->mode = mode;
   w->bits = (int)bits;
   w->group = (int)group;
-  w->rows = w->tensor->dims[0];
-  return cel_mul_i64(w->scales->dims[1], group, &w->cols) ? CEL_OK : bad_pair(w, "too many columns", err);
+  return cel_mul_i64(last_dim(w->scales), group, &w->cols) ? CEL_OK : bad_pair(w, "too many columns", err);
 }
 
 // A group of g elements of b bits takes words * 32 / groups bits. What the config leaves open follows from
@@ -134,9 +143,12 @@ cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, ce
     return cel_fail(err, CEL_NOT_FOUND, "%s: tensor \"%s.weight\" is missing", c->path, cel_show(cel_str_of(module)).text);
   }
   w.name = c->priv->modules[w.tensor - c->tensors];
-  if (w.tensor->rank != 2 || w.tensor->bytes == 0) return bad_tensor(w.tensor, CEL_MALFORMED, "a matrix is needed", err);
+  const cel_tensor *t = w.tensor;
+  if ((t->rank != 2 && t->rank != 3) || t->bytes == 0) return bad_tensor(t, CEL_MALFORMED, "a matrix or a stack of them is needed", err);
+  w.experts = t->rank == 3 ? t->dims[0] : 0;
+  w.rows = t->dims[t->rank - 2];
   if (w.scales) {
-    const cel_tensor *global = find_part(c, module, "global_scale");
+    const cel_tensor *global = w.experts ? NULL : find_part(c, module, "global_scale");
     if (global) return bad_tensor(global, CEL_UNSUPPORTED, "a scale of the whole matrix is not supported", err);
     CEL_TRY(fit(&w, cel_checkpoint_quantization_of(c, module), err));
   } else {
@@ -146,19 +158,28 @@ cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, ce
   return CEL_OK;
 }
 
+// Row r of a stack whose file has columns where rows should be.
+static void swapped_row(const cel_weight *w, int64_t r, float *dst) {
+  const cel_dtype_traits *t = cel_dtype_of(w->tensor->dtype);
+  const uint8_t *expert = cel_tensor_row(w->tensor, r / w->rows, w->tensor->dims[0]);
+  for (int64_t i = 0; i < w->cols; i++) t->widen(expert + (i * w->rows + r % w->rows) * t->block_bytes, dst + i, 1);
+}
+
 void cel_weight_row(const cel_weight *w, int64_t r, float *dst) {
-  const uint8_t *data = w->tensor->data;
-  int64_t row_bytes = w->tensor->bytes / w->rows;
+  int64_t n = w->rows * CEL_MAX(w->experts, 1);
+  if (w->tensor->swapped) {
+    swapped_row(w, r, dst);
+    return;
+  }
+  const void *data = cel_tensor_row(w->tensor, r, n);
   if (!w->scales) {
-    cel_dtype_of(w->tensor->dtype)->widen(data + r * row_bytes, dst, w->cols);
+    cel_dtype_of(w->tensor->dtype)->widen(data, dst, w->cols);
     return;
   }
-  int64_t scale_bytes = w->scales->bytes / w->rows;
-  const uint8_t *scales = w->scales->data, *biases = w->biases ? w->biases->data : NULL;
-  if (!biases) {
-    cel_micro_widen(data + r * row_bytes, scales + r * scale_bytes, w->bits, w->group, w->cols, dst);
+  const void *scales = cel_tensor_row(w->scales, r, n);
+  if (!w->biases) {
+    cel_micro_widen(data, scales, w->bits, w->group, w->cols, dst);
     return;
   }
-  cel_affine_widen(data + r * row_bytes, scales + r * scale_bytes, biases + r * scale_bytes, w->scales->dtype, w->bits,
-                   w->group, w->cols, dst);
+  cel_affine_widen(data, scales, cel_tensor_row(w->biases, r, n), w->scales->dtype, w->bits, w->group, w->cols, dst);
 }

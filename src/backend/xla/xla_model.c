@@ -25,23 +25,37 @@ static cel_status head_rows(const cel_model_handle *m, int64_t *rows, cel_err *e
   return cel_fail(err, missing.status, "%s", missing.text);
 }
 
-// Brings the weights' pages into memory. One byte of each page is enough.
-static cel_status touch_pages(const cel_checkpoint *c, const cel_load_options *o, cel_err *err) {
+typedef struct touching {
+  const cel_load_options *options;
+  int64_t all, done, reported;
+  unsigned sum;
+} touching;
+
+// One byte of each page; false when the caller does not want to go on.
+static bool touch(touching *t, const volatile uint8_t *p, int64_t bytes) {
   enum { PAGE = 4096, REPORT_EVERY = 16 << 20 };
-  int64_t done = 0, reported = 0;
-  unsigned sum = 0;
+  for (int64_t at = 0; at < bytes; at += PAGE) {
+    t->sum += p[at];
+    t->done += PAGE;
+    if (!t->options->progress || t->done - t->reported < REPORT_EVERY) continue;
+    t->reported = t->done;
+    double fraction = t->all ? (double)t->done / (double)t->all : 1;
+    if (!t->options->progress(t->options->progress_context, CEL_MIN(fraction, 1.0))) return false;
+  }
+  return true;
+}
+
+// Brings the weights' pages into memory.
+static cel_status touch_pages(const cel_checkpoint *c, const cel_load_options *o, cel_err *err) {
+  touching t = {.options = o, .all = c->file_bytes};
   for (int64_t i = 0; i < c->n_tensors; i++) {
-    const volatile uint8_t *p = c->tensors[i].data;
-    for (int64_t at = 0; at < c->tensors[i].bytes; at += PAGE) {
-      sum += p[at];
-      done += PAGE;
-      if (!o->progress || done - reported < REPORT_EVERY) continue;
-      reported = done;
-      double fraction = c->file_bytes ? (double)done / (double)c->file_bytes : 1;
-      if (!o->progress(o->progress_context, CEL_MIN(fraction, 1.0))) return cel_fail(err, CEL_CANCELLED, "loading was cancelled");
+    const cel_tensor *x = &c->tensors[i];
+    int64_t n = x->parts ? x->dims[0] : 1;
+    for (int64_t k = 0; k < n; k++) {
+      if (!touch(&t, x->parts ? x->parts[k] : x->data, x->bytes / n)) return cel_fail(err, CEL_CANCELLED, "loading was cancelled");
     }
   }
-  return sum == UINT32_MAX ? cel_fail(err, CEL_IO, "unreachable") : CEL_OK;
+  return t.sum == UINT32_MAX ? cel_fail(err, CEL_IO, "unreachable") : CEL_OK;
 }
 
 // The model's own limit: the positions it was trained for, or what dynamic rope scaling stretches them to.
@@ -54,10 +68,13 @@ static int64_t own_limit(const cel_arch *a) {
   return n;
 }
 
-static int64_t choose_capacity(const cel_arch *a, const cel_load_options *o, const cel_xla_options *x) {
+// Where all of a cache is taken at once, nobody gets the whole of a long context unasked.
+static int64_t choose_capacity(const cel_arch *a, bool lazy, const cel_load_options *o, const cel_xla_options *x) {
+  enum { EAGER_CAPACITY = 4096 };
   int64_t n = own_limit(a);
   if (o->context > 0) n = o->context;
   if (x->capacity > 0) n = o->context > 0 ? CEL_MIN(o->context, x->capacity) : x->capacity;
+  if (!lazy && o->context == 0 && x->capacity == 0) n = CEL_MIN(n, EAGER_CAPACITY);
   return CEL_MIN(n, 1 << 20);
 }
 
@@ -80,7 +97,7 @@ static cel_status make_states(cel_model_handle *m, cel_err *err) {
 }
 
 static cel_status make_buffers(cel_model_handle *m, cel_err *err) {
-  size_t n = (size_t)CEL_MAX(m->rows, m->prefill_chunk);
+  size_t n = (size_t)CEL_MAX(2 * m->rows, m->prefill_chunk);  // twice: rows of padding
   m->by_row = calloc((size_t)m->rows, sizeof *m->by_row);
   m->weights = calloc((size_t)m->checkpoint->n_tensors + 1, sizeof *m->weights);
   m->positions = calloc(n, sizeof *m->positions);
@@ -99,8 +116,17 @@ static cel_status make_buffers(cel_model_handle *m, cel_err *err) {
 static cel_status open_engine(cel_model_handle *m, const cel_load_options *o, const cel_xla_options *x, cel_err *err) {
   const char *rest;
   CEL_TRY(cel_engine_find(x->device, &m->driver, &rest, err));
-  cel_engine_options engine = {.device = rest, .precision = x->precision, .n_threads = o->n_threads};
-  return m->driver->open(&engine, &m->engine, err);
+  cel_engine_options engine = {.device = rest, .precision = x->precision, .n_threads = o->n_threads,
+                               .plugin_folders = x->plugin_folders, .plugin_options = x->plugin_options};
+  CEL_TRY(m->driver->open(&engine, &m->engine, err));
+  cel_engine_description d;
+  m->driver->describe(m->engine, &d);
+  bool kernels = m->driver->quick_compile;  // composites run as kernels there, which no precision of products concerns
+  m->dots = kernels                       ? CEL_HLO_DOTS_PLAIN
+            : !strcmp(d.precision, "f16")  ? CEL_HLO_DOTS_F16
+            : !strcmp(d.precision, "bf16") ? CEL_HLO_DOTS_BF16
+                                           : CEL_HLO_DOTS_F32;
+  return CEL_OK;
 }
 
 // Emitting and compiling the smallest program checks every tensor's presence and shape at load.
@@ -126,13 +152,13 @@ cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
   m->storage = cel_xla_storage(checkpoint);
   m->rows = options->max_sessions > 0 ? options->max_sessions : 1;
   m->prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_XLA_PREFILL_CHUNK;
-  m->capacity = choose_capacity(arch, options, &x);
   cel_status s = head_rows(m, &m->vocab, err);
   if (s == CEL_OK) s = open_engine(m, options, &x, err);
+  if (s == CEL_OK) m->capacity = choose_capacity(arch, m->driver->lazy_states, options, &x);
   if (s == CEL_OK) s = make_buffers(m, err);
   if (s == CEL_OK) s = make_states(m, err);
   if (s == CEL_OK) s = check_weights(m, err);
-  if (s == CEL_OK) s = touch_pages(checkpoint, options, err);
+  if (s == CEL_OK) s = cel_checkpoint_intact(checkpoint, touch_pages(checkpoint, options, err), err);
   if (s != CEL_OK) {
     cel_xla_unload(m);
     return s;
@@ -182,7 +208,7 @@ static cel_status weight_buffer(cel_model_handle *m, const cel_param *param, cel
   }
   cel_buffer **slot = &m->weights[t - m->checkpoint->tensors];
   if (!*slot) {
-    CEL_TRY(m->driver->upload(m->engine, param->type, t->data, true, slot, err));
+    CEL_TRY(cel_xla_upload(m->driver, m->engine, param->type, t, slot, err));
     m->weights_bytes += t->bytes;
   }
   *out = *slot;
@@ -253,7 +279,8 @@ cel_status cel_xla_program_for(cel_model_handle *m, cel_entry entry, int64_t tok
     cel_xla_program *q = m->programs[oldest];
     if (q && (!p || p->last_used < q->last_used)) oldest = i;
   }
-  cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->rows, .capacity = m->capacity, .logits = logits};
+  cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->rows, .capacity = m->capacity, .logits = logits,
+                              .dots = m->dots};
   cel_xla_program *made;
   CEL_TRY(make_program(m, &options, &made, err));
   made->last_used = m->clock;
@@ -290,7 +317,8 @@ cel_status cel_xla_run(cel_model_handle *m, cel_xla_program *p, const int32_t *t
   for (int i = 0; i < m->arch.n_ropes; i++) {
     if (p->rope_freqs[i] >= 0) p->inputs[p->rope_freqs[i]] = m->rope_freqs[i];
   }
-  CEL_TRY(m->driver->execute(p->executable, p->states, p->inputs, p->results, err));
+  cel_status s = m->driver->execute(p->executable, p->states, p->inputs, p->results, err);
+  CEL_TRY(cel_checkpoint_intact(m->checkpoint, s, err));  // weights are read where they are mapped
   if (logits) *logits = p->results[0];
   return CEL_OK;
 }

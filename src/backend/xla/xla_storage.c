@@ -1,5 +1,6 @@
 #include "backend/xla/xla_storage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool plain_etype(cel_dtype t, cel_etype *out) {
@@ -11,7 +12,7 @@ static cel_status matrix(void *context, const char *module, cel_storage *out, ce
   cel_weight w;
   CEL_TRY(cel_checkpoint_weight(context, module, &w, err));
   const cel_dtype_traits *t = cel_dtype_of(w.tensor->dtype);
-  *out = (cel_storage){.format = t->name, .rows = w.rows, .cols = w.cols};
+  *out = (cel_storage){.format = t->name, .rows = w.rows, .cols = w.cols, .experts = w.experts};
   cel_etype type;
   if (w.scales) {
     out->format = w.mode;
@@ -32,11 +33,12 @@ static cel_status vector(void *context, const char *name, cel_etype *type, int64
   const cel_checkpoint *c = context;
   const cel_tensor *t = cel_checkpoint_find(c, name);
   if (!t) return cel_fail(err, CEL_NOT_FOUND, "%s: the tensor %s is missing", c->path, name);
-  if (t->rank != 1 || !plain_etype(t->dtype, type)) {
-    return cel_fail(err, CEL_MALFORMED, "%s: %s must be one row of F32, F16 or BF16, it is %s of rank %d", t->file, name,
-                    cel_dtype_of(t->dtype)->name, t->rank);
+  if (!plain_etype(t->dtype, type)) {
+    return cel_fail(err, CEL_MALFORMED, "%s: %s must be of F32, F16 or BF16, it is %s", t->file, name,
+                    cel_dtype_of(t->dtype)->name);
   }
-  *n = t->dims[0];
+  *n = 1;
+  for (int i = 0; i < t->rank; i++) *n *= t->dims[i];  // counted when the file was opened
   return CEL_OK;
 }
 
@@ -56,4 +58,16 @@ cel_arch cel_xla_arch(const cel_arch *arch, const cel_checkpoint *checkpoint, fl
     }
   }
   return a;
+}
+
+cel_status cel_xla_upload(const cel_engine_driver *driver, cel_engine *engine, const cel_hlo_type *type,
+                          const cel_tensor *t, cel_buffer **out, cel_err *err) {
+  if (t->parts && !t->swapped && driver->upload_parts) return driver->upload_parts(engine, type, t->parts, t->dims[0], out, err);
+  if (!t->parts && !t->swapped) return driver->upload(engine, type, t->data, true, out, err);
+  void *copy = malloc((size_t)t->bytes + 1);
+  if (!copy) return cel_fail_oom(err, t->name);
+  cel_tensor_copy(t, copy);
+  cel_status s = driver->upload(engine, type, copy, false, out, err);
+  free(copy);
+  return s;
 }

@@ -485,7 +485,7 @@ static void other_quantizations_are_refused_by_name(void **state) {
 static void weights_that_are_none_are_refused(void **state) {
   (void)state;
   static const struct { const char *dtype, *shape; size_t bytes; } bad[] = {
-    {"U32", "[2,2]", 16}, {"I8", "[2,2]", 4}, {"F32", "[4]", 16}, {"F32", "[0,4]", 0}, {"F32", "[1,2,2]", 16}};
+    {"U32", "[2,2]", 16}, {"I8", "[2,2]", 4}, {"F32", "[4]", 16}, {"F32", "[0,4]", 0}, {"F32", "[1,2,2,1]", 16}};
   for (int i = 0; i < 5; i++) {
     folder f = folder_new();
     st_maker m = {0};

@@ -31,7 +31,7 @@ static void native_open(native *n, const char *text, int n_threads) {
   if (cel_hlo_parse(cel_str_of(text), "test", &m, &err) != CEL_OK) fail_msg("%s", err.text);
   if (cel_program_new(m, NULL, &n->program, &err) != CEL_OK) fail_msg("%s", err.text);
   n->weights = calloc((size_t)n->program->n_params + 1, sizeof *n->weights);
-  if (cel_plan_new(n->program, n->weights, cel_cpu_detect(), CEL_LIN_PREC_F32, n_threads, &n->plan, &err) != CEL_OK) {
+  if (cel_plan_new(n->program, n->weights, NULL, cel_cpu_detect(), CEL_LIN_PREC_F32, n_threads, &n->plan, &err) != CEL_OK) {
     fail_msg("%s", err.text);
   }
   assert_int_equal(cel_pool_new(n_threads, &n->pool, &err), CEL_OK);
@@ -345,7 +345,7 @@ static void refusals_name_the_operation(void **state) {
     void *weights[4] = {0};
     if (cel_hlo_parse(cel_str_of(cases[i].text), "test", &m, &err) != CEL_OK) fail_msg("%s", err.text);
     assert_int_equal(cel_program_new(m, NULL, &p, &err), CEL_OK);
-    assert_int_equal(cel_plan_new(p, weights, 0, CEL_LIN_PREC_F32, 1, &plan, &err), CEL_UNSUPPORTED);
+    assert_int_equal(cel_plan_new(p, weights, NULL, 0, CEL_LIN_PREC_F32, 1, &plan, &err), CEL_UNSUPPORTED);
     assert_non_null(strstr(err.text, cases[i].word));
     cel_program_free(p);
   }

@@ -3,8 +3,7 @@
 
 static bool is_plain(const cel_storage *s) { return s->format[0] == 'F' || s->format[0] == 'B'; }
 
-// The operands a weight brings along: 1, with scales 2, with biases 3.
-static int weight_operands(const cel_emit_weight *w, hlo *out) {
+int cel_emit_weight_operands(const cel_emit_weight *w, hlo *out) {
   out[0] = w->w;
   if (!w->scales) return 1;
   out[1] = w->scales;
@@ -13,7 +12,7 @@ static int weight_operands(const cel_emit_weight *w, hlo *out) {
   return 3;
 }
 
-static int storage_attrs(cel_hlo_builder *b, const cel_storage *s, cel_hlo_attr **attrs) {
+int cel_emit_storage_attrs(cel_hlo_builder *b, const cel_storage *s, cel_hlo_attr **attrs) {
   attrs[0] = cel_hlo_new_string(b, "format", s->format);
   if (!s->group) return 1;
   attrs[1] = cel_hlo_new_int(b, "bits", CEL_ET_I32, s->bits);
@@ -45,7 +44,7 @@ hlo cel_emit_linear(cel_emit *e, cel_weight_role role, int layer, hlo x) {
   const cel_hlo_func *f = linear_decomposition(e, w, x);
   hlo operands[4] = {x};
   cel_hlo_attr *attrs[3];
-  int n = 1 + weight_operands(w, operands + 1), n_attrs = storage_attrs(b, &w->storage, attrs);
+  int n = 1 + cel_emit_weight_operands(w, operands + 1), n_attrs = cel_emit_storage_attrs(b, &w->storage, attrs);
   hlo y = cel_hlo_composite(b, is_plain(&w->storage) ? "mlxcel.linear" : "mlxcel.quantized_linear", operands, n, attrs,
                             n_attrs, f);
   return w->bias ? cel_hlo_binary(b, CEL_HLO_ADD, y, cel_emit_along_last(b, w->bias, y)) : y;
@@ -71,7 +70,7 @@ hlo cel_emit_embedding(cel_emit *e, hlo ids) {
   const cel_hlo_func *f = embedding_decomposition(e, w, ids);
   hlo operands[4] = {ids};
   cel_hlo_attr *attrs[3];
-  int n = 1 + weight_operands(w, operands + 1), n_attrs = storage_attrs(b, &w->storage, attrs);
+  int n = 1 + cel_emit_weight_operands(w, operands + 1), n_attrs = cel_emit_storage_attrs(b, &w->storage, attrs);
   hlo x = cel_hlo_composite(b, is_plain(&w->storage) ? "mlxcel.embedding" : "mlxcel.quantized_embedding", operands, n,
                             attrs, n_attrs, f);
   return e->arch->embed_mul != 1 ? cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, e->arch->embed_mul) : x;

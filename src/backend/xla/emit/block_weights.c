@@ -227,8 +227,29 @@ static bool wanted(const cel_arch *a, cel_weight_role role, int layer) {
   return true;
 }
 
+// Files keep the experts' gate and up apart or in one.
+static bool experts_fused(cel_emit *e, int layer) {
+  char module[200];
+  cel_storage unused;
+  cel_err err = {0};
+  if (!cel_arch_weight_name(e->arch, CEL_W_EXPERT_GATE_UP, layer, module, sizeof module)) return false;
+  return e->source->matrix(e->source->context, module, &unused, &err) != CEL_NOT_FOUND;
+}
+
+static bool in_file(cel_emit *e, cel_weight_role role, int layer) {
+  if (role == CEL_W_EXPERT_GATE || role == CEL_W_EXPERT_UP) return !experts_fused(e, layer);
+  return role != CEL_W_EXPERT_GATE_UP || experts_fused(e, layer);
+}
+
+static cel_status find_global_scale(cel_emit *e, const char *module, cel_emit_weight *w, cel_err *err) {
+  char name[256];
+  snprintf(name, sizeof name, "%s.global_scale", module);
+  cel_status s = find_vector(e, name, w->storage.experts, &w->global_scale, err);
+  return s == CEL_NOT_FOUND ? CEL_OK : s;
+}
+
 static cel_status one(cel_emit *e, cel_weight_role role, int layer, cel_err *err) {
-  if (!wanted(e->arch, role, layer)) return CEL_OK;
+  if (!wanted(e->arch, role, layer) || !in_file(e, role, layer)) return CEL_OK;
   cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
   char module[200], name[256];
   if (!cel_arch_weight_name(e->arch, role, layer, module, sizeof module)) {
@@ -243,6 +264,7 @@ static cel_status one(cel_emit *e, cel_weight_role role, int layer, cel_err *err
     CEL_TRY(find_matrix(e, module, s, w, err));
   }
   int64_t n = s.kind == VECTOR ? s.rows : w->storage.rows * CEL_MAX(w->storage.experts, 1);
+  if (s.kind == STACK && !strcmp(w->storage.format, "nvfp4")) CEL_TRY(find_global_scale(e, module, w, err));
   if (role == CEL_W_CONV) n = e->arch->hidden;  // one per channel, not per tap
   snprintf(name, sizeof name, "%s.bias", module);
   return s.bias ? find_vector(e, name, n, &w->bias, err) : CEL_OK;

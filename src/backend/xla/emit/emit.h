@@ -21,6 +21,12 @@
 // What deserves a kernel is a stablehlo.composite "mlxcel.NAME" with its meaning as a private function:
 //   linear, quantized_linear    (x [N, in], weight...) -> [N, out]
 //   embedding, quantized_embedding (ids [N], weight...) -> [N, width]
+//   top_k                       (x [R, n]) {k} -> i32 [R, k]: where the k largest are, the largest first, of equal ones the
+//                               lower index
+//   expert_linear               (x [N, in], ids i32 [N, k], stack..., [bias [E, out]]) {format.., biased} -> [N, k, out]:
+//                               row t, place j is x[t] through expert ids[t, j]; ids clamp
+//   expert_combine              (a [N, k, in], ids, weights [N, k], stack..., [bias]) -> [N, out]: the k products of a token
+//                               times their weights, summed. The ids of one token differ.
 //   rms_norm                    (x [..., D], weight [D]) {eps, plus}
 //   rope                        (x [N, heads, D], cos [N, R/2], sin) {dims, interleaved}
 //   gated_act                   (gate, up) {act}
@@ -31,7 +37,7 @@
 #define CEL_XLA_EMIT_EMIT_H
 
 #include "arch/arch.h"
-#include "backend/xla/hlo/hlo.h"
+#include "backend/xla/hlo/build.h"
 
 // How a matrix is stored.
 typedef struct cel_storage {
@@ -66,6 +72,7 @@ typedef struct cel_emit_options {
   int64_t rows;      // cache rows
   int64_t capacity;  // positions per cache row
   cel_emit_logits logits;
+  cel_hlo_dots dots;  // how the target takes f32 products
 } cel_emit_options;
 
 // The states of an architecture. Dimension 0 counts the layers that have it, 1 the sequences.

@@ -85,6 +85,7 @@ static void widen_vectors(cel_emit *e) {
     cel_emit_weight *w = &e->weights[i];
     if (w->vector) w->vector = cel_hlo_convert(&e->b, w->vector, CEL_ET_F32);
     if (w->bias) w->bias = cel_hlo_convert(&e->b, w->bias, CEL_ET_F32);
+    if (w->global_scale) w->global_scale = cel_hlo_convert(&e->b, w->global_scale, CEL_ET_F32);
   }
 }
 
@@ -209,6 +210,7 @@ cel_status cel_emit_text(const cel_arch *arch, const cel_storage_source *weights
     return cel_fail_oom(err, "the emitter's weight table");
   }
   cel_hlo_builder_init(&e.b, m);
+  e.b.dots = options->dots;
   cel_hlo_func_begin(&e.b, "main", false);
   cel_emit_weight_arguments(&e);
   inputs(&e);

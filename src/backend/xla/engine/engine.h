@@ -21,6 +21,7 @@ typedef struct cel_engine_options {
   const char *device;     // the part of MLXCEL_XLA_DEVICE behind the engine's name; "" for its default
   const char *precision;  // MLXCEL_XLA_PRECISION; "" for the engine's default
   int n_threads;          // 0: all cores
+  const char *plugin_folders, *plugin_options;  // MLXCEL_XLA_PJRT_PATH, MLXCEL_XLA_PJRT_OPTIONS; "" for none
 } cel_engine_options;
 
 typedef struct cel_engine_description {
@@ -32,6 +33,8 @@ typedef struct cel_engine_description {
 typedef struct cel_engine_driver {
   const char *name;
   const char *summary;
+  bool lazy_states;    // a state's memory appears as it is touched; elsewhere all of it is taken at once
+  bool quick_compile;  // one more number of tokens costs milliseconds; elsewhere seconds
   cel_status (*probe)(cel_err *err);  // CEL_OK, or what is missing
   cel_status (*open)(const cel_engine_options *options, cel_engine **out, cel_err *err);
   void (*close)(cel_engine *engine);  // executables and buffers must be gone
@@ -40,6 +43,9 @@ typedef struct cel_engine_driver {
   // needed where the engine can read it in place. No alignment is promised.
   cel_status (*upload)(cel_engine *engine, const cel_hlo_type *type, const void *host, bool lent, cel_buffer **out,
                        cel_err *err);
+  // The same of a tensor [n, ...] that lies in n equal parts, lent. NULL where the engine wants it in one piece.
+  cel_status (*upload_parts)(cel_engine *engine, const cel_hlo_type *type, const void *const *parts, int64_t n,
+                             cel_buffer **out, cel_err *err);
   // A zeroed tensor for a state. Where the engine can, memory appears as it is touched.
   cel_status (*state)(cel_engine *engine, const cel_hlo_type *type, cel_buffer **out, cel_err *err);
   void (*release)(cel_buffer *buffer);  // NULL is fine

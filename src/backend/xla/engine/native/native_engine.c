@@ -31,14 +31,16 @@ struct cel_buffer {
   int rank;
   int64_t dims[CEL_HLO_MAX_RANK], bytes;
   int item_bytes;
-  void *data;
+  void *data;  // NULL: in parts, and nothing has asked for one piece
+  const void **parts;  // [dims[0]], lent; NULL: in one piece
   enum { BUFFER_LENT, BUFFER_OWNED, BUFFER_MAPPED } storage;
 };
 
 struct cel_executable {
   cel_engine *engine;
   cel_plan *plan;
-  void **weights;  // [n_params]
+  void **weights;                     // [n_params]
+  const void *const **parts;          // [n_params], of weights in parts
   cel_run run;
 };
 
@@ -112,6 +114,7 @@ static cel_buffer *new_buffer(const cel_hlo_type *t, cel_err *err) {
 static void native_release(cel_buffer *b) {
   if (!b) return;
   if (b->storage == BUFFER_OWNED) free(b->data);
+  free(b->parts);
   if (b->storage == BUFFER_MAPPED && b->bytes) munmap(b->data, (size_t)b->bytes);
   free(b);
 }
@@ -134,6 +137,35 @@ static cel_status native_upload(cel_engine *e, const cel_hlo_type *t, const void
     memcpy(b->data, host, (size_t)b->bytes);
   }
   *out = b;
+  return CEL_OK;
+}
+
+static cel_status native_upload_parts(cel_engine *e, const cel_hlo_type *t, const void *const *parts, int64_t n,
+                                      cel_buffer **out, cel_err *err) {
+  (void)e;
+  *out = NULL;
+  if (t->rank < 1 || t->dims[0] != n) return cel_fail(err, CEL_INVALID, "%lld parts do not make up the tensor", (long long)n);
+  cel_buffer *b = new_buffer(t, err);
+  if (!b) return CEL_OOM;
+  b->parts = calloc((size_t)n + 1, sizeof *b->parts);
+  if (!b->parts) {
+    native_release(b);
+    return cel_fail_oom(err, "a tensor's parts");
+  }
+  if (n) memcpy(b->parts, parts, (size_t)n * sizeof *parts);
+  *out = b;
+  return CEL_OK;
+}
+
+// Copies the parts together, for steps that want one piece.
+static cel_status join_parts(cel_buffer *b, cel_err *err) {
+  if (!b->parts || b->data) return CEL_OK;
+  b->data = malloc((size_t)b->bytes + 1);
+  if (!b->data) return cel_fail_oom(err, "a tensor's copy");
+  b->storage = BUFFER_OWNED;
+  for (int64_t i = 0, n = b->dims[0], bytes = n ? b->bytes / n : 0; i < n; i++) {
+    memcpy((char *)b->data + i * bytes, b->parts[i], (size_t)bytes);
+  }
   return CEL_OK;
 }
 
@@ -201,6 +233,7 @@ static void native_discard(cel_executable *x) {
   if (!x) return;
   cel_plan_free(x->plan);
   free(x->weights);
+  free(x->parts);
   free(x->run.at);
   free(x);
 }
@@ -216,24 +249,38 @@ static cel_status grow(void **raw, void **aligned, int64_t *have, int64_t want, 
   return CEL_OK;
 }
 
+static cel_status bind_weights(cel_executable *x, const cel_program *program, cel_buffer *const *weights, cel_err *err) {
+  x->weights = calloc((size_t)program->n_params + 1, sizeof *x->weights);
+  x->parts = calloc((size_t)program->n_params + 1, sizeof *x->parts);
+  if (!x->weights || !x->parts) return cel_fail_oom(err, "an executable");
+  for (int i = 0; i < program->n_params; i++) {
+    if (program->params[i].kind != CEL_PARAM_WEIGHT) continue;
+    if (!weights || !weights[i]) return cel_fail(err, CEL_INVALID, "weight %s is not bound", program->params[i].name);
+    x->weights[i] = weights[i]->data;
+    x->parts[i] = weights[i]->parts;
+  }
+  return CEL_OK;
+}
+
+static cel_status join_what_must(cel_executable *x, cel_buffer *const *weights, cel_err *err) {
+  for (int i = 0; i < x->plan->program->n_params; i++) {
+    if (!x->parts[i] || !cel_plan_wants_whole(x->plan, i)) continue;
+    CEL_TRY(join_parts(weights[i], err));
+    x->weights[i] = weights[i]->data;
+  }
+  return CEL_OK;
+}
+
 static cel_status native_compile(cel_engine *e, const cel_program *program, cel_buffer *const *weights,
                                  cel_executable **out, cel_err *err) {
   *out = NULL;
   cel_executable *x = calloc(1, sizeof *x);
   if (!x) return cel_fail_oom(err, "an executable");
   x->engine = e;
-  x->weights = calloc((size_t)program->n_params + 1, sizeof *x->weights);
-  cel_status s = x->weights ? CEL_OK : cel_fail_oom(err, "an executable");
-  for (int i = 0; s == CEL_OK && i < program->n_params; i++) {
-    if (program->params[i].kind != CEL_PARAM_WEIGHT) continue;
-    if (!weights || !weights[i]) {
-      s = cel_fail(err, CEL_INVALID, "weight %s is not bound", program->params[i].name);
-    } else {
-      x->weights[i] = weights[i]->data;
-    }
-  }
+  cel_status s = bind_weights(x, program, weights, err);
   int n_threads = cel_pool_members(e->pool);
-  if (s == CEL_OK) s = cel_plan_new(program, x->weights, e->cpu_bits, e->precision, n_threads, &x->plan, err);
+  if (s == CEL_OK) s = cel_plan_new(program, x->weights, x->parts, e->cpu_bits, e->precision, n_threads, &x->plan, err);
+  if (s == CEL_OK) s = join_what_must(x, weights, err);
   if (s == CEL_OK) {
     x->run.at = calloc((size_t)x->plan->n_slots + 1, sizeof *x->run.at);
     if (!x->run.at) s = cel_fail_oom(err, "an executable");
@@ -299,11 +346,14 @@ static cel_status native_explain(const cel_executable *x, cel_buf *out, cel_err 
 const cel_engine_driver cel_engine_native = {
     .name = "native",
     .summary = "the embedded CPU engine: the emitted StableHLO in process, with fused kernels",
+    .lazy_states = true,
+    .quick_compile = true,
     .probe = native_probe,
     .open = native_open,
     .close = native_close,
     .describe = native_describe,
     .upload = native_upload,
+    .upload_parts = native_upload_parts,
     .state = native_state,
     .release = native_release,
     .copy_row = native_copy_row,

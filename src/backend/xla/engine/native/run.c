@@ -3,26 +3,7 @@
 #include <string.h>
 
 #include "backend/xla/engine/native/ref/ref.h"
-
-typedef struct member {
-  cel_run *r;
-  int index, n;
-  uint8_t *scratch;
-} member;
-
-typedef struct range {
-  int64_t begin, end;
-} range;
-
-// Member i's share of n items, in whole grains, contiguous.
-static range share(const member *m, bool solo, int64_t n, int64_t grain) {
-  if (solo || m->n == 1) return m->index == 0 ? (range){0, n} : (range){0, 0};
-  int64_t grains = (n + grain - 1) / grain;
-  int64_t begin = grains * m->index / m->n * grain, end = grains * (m->index + 1) / m->n * grain;
-  return (range){CEL_MIN(begin, n), CEL_MIN(end, n)};
-}
-
-static void *at(const member *m, int slot) { return m->r->at[slot]; }
+#include "backend/xla/engine/native/run_member.h"
 
 // ---- products --------------------------------------------------------------------------------------
 
@@ -208,6 +189,17 @@ static void run_slice_rows(const member *m, const cel_step *s) {
          (size_t)(s->u.slice.rows_out * s->u.slice.row_bytes));
 }
 
+static void run_slice_columns(const member *m, const cel_step *s) {
+  const float *x = at(m, s->in[0]);
+  float *y = at(m, s->out[0]);
+  int64_t from = s->u.columns.from, to = s->u.columns.to, stride = s->u.columns.stride;
+  range mine = share(m, s->solo, s->u.columns.rows, 1);
+  for (int64_t r = mine.begin; r < mine.end; r++) {
+    const float *row = x + r * from + s->u.columns.start;
+    for (int64_t i = 0; i < to; i++) y[r * to + i] = row[i * stride];
+  }
+}
+
 static void run_reference(const member *m, const cel_step *s) {
   const cel_plan *p = m->r->plan;
   cel_ref_tensor in[8], out[8];
@@ -230,6 +222,9 @@ static void run_step(const member *m, const cel_step *s) {
     case CEL_STEP_ELEMENTWISE: run_elementwise(m, s); break;
     case CEL_STEP_CONVERT: run_convert(m, s); break;
     case CEL_STEP_SLICE_ROWS: run_slice_rows(m, s); break;
+    case CEL_STEP_SLICE_COLUMNS: run_slice_columns(m, s); break;
+    case CEL_STEP_TOP_K: cel_run_top_k(m, s); break;
+    case CEL_STEP_EXPERTS: cel_run_experts(m, s); break;
     case CEL_STEP_REFERENCE: run_reference(m, s); break;
   }
 }

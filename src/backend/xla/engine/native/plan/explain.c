@@ -5,7 +5,8 @@ static const char *const kind_names[] = {
     [CEL_STEP_LINEAR] = "linear",       [CEL_STEP_EMBED] = "embed",           [CEL_STEP_RMS_NORM] = "rms_norm",
     [CEL_STEP_ROPE] = "rope",           [CEL_STEP_GATED] = "gated",           [CEL_STEP_APPEND] = "kv_append",
     [CEL_STEP_ATTENTION] = "attention", [CEL_STEP_ELEMENTWISE] = "elementwise", [CEL_STEP_CONVERT] = "convert",
-    [CEL_STEP_SLICE_ROWS] = "slice_rows", [CEL_STEP_REFERENCE] = "reference"};
+    [CEL_STEP_SLICE_ROWS] = "slice_rows", [CEL_STEP_SLICE_COLUMNS] = "slice_columns",
+    [CEL_STEP_TOP_K] = "top_k",         [CEL_STEP_EXPERTS] = "experts",       [CEL_STEP_REFERENCE] = "reference"};
 static void weight_line(cel_buf *out, const cel_linear *w) {
   cel_buf_printf(out, " %s[%lld, %lld]", cel_linear_traits_of(w->format)->name, (long long)w->rows, (long long)w->cols);
   if (w->group) cel_buf_printf(out, "/%d bits, group %d", w->bits, w->group);
@@ -25,6 +26,11 @@ static void step_line(const cel_plan *p, const cel_step *s, cel_buf *out) {
     case CEL_STEP_ATTENTION:
       cel_buf_printf(out, " x%lld, %d/%d heads of %d%s", (long long)s->u.attention.a.n, s->u.attention.a.n_q,
                      s->u.attention.a.n_kv, s->u.attention.a.d, s->u.attention.a.window ? ", window" : "");
+      break;
+    case CEL_STEP_EXPERTS:
+      cel_buf_printf(out, " x%lld, %lld of %lld%s", (long long)s->u.experts->tokens, (long long)s->u.experts->k,
+                     (long long)s->u.experts->experts, s->u.experts->combine ? " combined" : "");
+      for (int i = 0; i < s->u.experts->n; i++) weight_line(out, &s->u.experts->stack[i].w);
       break;
     case CEL_STEP_ELEMENTWISE:
       cel_buf_printf(out, " %d operations on %lld", s->u.elementwise.n, (long long)s->u.elementwise.elements);

@@ -52,10 +52,21 @@ static cel_status lifetimes(cel_plan *p, cel_err *err) {
   return CEL_OK;
 }
 
+static cel_status experts_space(cel_plan *p, cel_step *s, cel_err *err) {
+  int64_t scratch, dims[1];
+  cel_plan_experts_space(p, s->u.experts, &dims[0], &scratch);
+  p->scratch_bytes = CEL_MAX(p->scratch_bytes, scratch);
+  if (!dims[0]) return CEL_OK;
+  const cel_hlo_type *t = cel_hlo_tensor(p->program->module, CEL_ET_UI8, 1, dims);
+  s->scratch_slot = t ? cel_plan_slot(p, t, -1) : -1;
+  return s->scratch_slot < 0 ? cel_fail_oom(err, "the plan's slots") : CEL_OK;
+}
+
 // Packed activations of products over many tokens are shared by the team.
 static cel_status pack_space(cel_plan *p, cel_err *err) {
   for (int i = 0; i < p->n_steps; i++) {
     cel_step *s = &p->steps[i];
+    if (s->kind == CEL_STEP_EXPERTS) CEL_TRY(experts_space(p, s, err));
     if (s->kind != CEL_STEP_LINEAR) continue;
     int64_t scratch = 0, dims[1] = {s->u.linear.pack_bytes * s->u.linear.tokens};
     for (int k = 0; k < s->u.linear.n; k++) {

@@ -67,8 +67,19 @@ static void count_uses(cel_plan *p) {
   }
 }
 
-cel_status cel_plan_new(const cel_program *program, void *const *weights, uint32_t cpu_bits,
-                        cel_linear_precision precision, int n_threads, cel_plan **out, cel_err *err) {
+bool cel_plan_wants_whole(const cel_plan *p, int param) {
+  for (int i = 0; i < p->n_steps; i++) {
+    const cel_step *s = &p->steps[i];
+    for (int k = 0; k < s->n_in; k++) {
+      const cel_slot *slot = &p->slots[cel_plan_root(p, s->in[k])];
+      if (slot->kind == CEL_SLOT_PARAM && slot->index == param) return true;
+    }
+  }
+  return false;
+}
+
+cel_status cel_plan_new(const cel_program *program, void *const *weights, const void *const *const *parts,
+                        uint32_t cpu_bits, cel_linear_precision precision, int n_threads, cel_plan **out, cel_err *err) {
   *out = NULL;
   cel_plan *p = calloc(1, sizeof *p);
   if (!p) return cel_fail_oom(err, "a plan");
@@ -78,6 +89,7 @@ cel_status cel_plan_new(const cel_program *program, void *const *weights, uint32
   p->precision = precision;
   p->n_threads = n_threads;
   p->weights = weights;
+  p->parts = parts;
   cel_status s = cel_plan_flatten(p, err);
   if (s == CEL_OK) {
     count_uses(p);

@@ -47,7 +47,8 @@ typedef struct cel_node {
 
 typedef enum cel_step_kind {
   CEL_STEP_LINEAR, CEL_STEP_EMBED, CEL_STEP_RMS_NORM, CEL_STEP_ROPE, CEL_STEP_GATED, CEL_STEP_APPEND,
-  CEL_STEP_ATTENTION, CEL_STEP_ELEMENTWISE, CEL_STEP_CONVERT, CEL_STEP_SLICE_ROWS, CEL_STEP_REFERENCE,
+  CEL_STEP_ATTENTION, CEL_STEP_ELEMENTWISE, CEL_STEP_CONVERT, CEL_STEP_SLICE_ROWS, CEL_STEP_SLICE_COLUMNS,
+  CEL_STEP_TOP_K, CEL_STEP_EXPERTS, CEL_STEP_REFERENCE,
 } cel_step_kind;
 
 enum { CEL_LINEAR_MOST = 4 };
@@ -72,6 +73,27 @@ typedef struct cel_micro {
   int temp;  // where the result goes
   int slot;  // and where it is stored as well; -1: nowhere
 } cel_micro;
+
+// ---- products with the experts that a router chose --------------------------------------------------
+
+typedef struct cel_expert_stack {
+  cel_linear w;  // of one expert, its pointers those of experts[e]
+  const uint8_t *const *weights, *const *scales, *const *biases;  // [experts], the latter two as the format has them
+  int bias;      // slot of f32 [experts, rows], -1: none
+  int y;         // slot [tokens, k, rows]; of a combination [tokens, rows]
+} cel_expert_stack;
+enum { CEL_EXPERT_STACKS = 2, CEL_EXPERT_BLOCK = 32 };
+typedef struct cel_experts {
+  int n;                 // stacks that share x and ids: gate and up
+  cel_expert_stack stack[CEL_EXPERT_STACKS];
+  bool combine;          // x is [tokens, k, in], and the k products of a token are summed with weights
+  int64_t experts, k, tokens;
+  int64_t sources;       // rows of x: tokens, or tokens * k
+  int64_t pack_bytes;
+  bool private_pack;     // few tokens: every member packs for itself
+  // Where things lie in a member's scratch and (packs ahead of them) in the step's arena space, in bytes.
+  int64_t order_at, packs_at, block_at, temp_at, scratch_at, products_at;
+} cel_experts;
 
 typedef struct cel_step {
   cel_step_kind kind;
@@ -124,6 +146,13 @@ typedef struct cel_step {
     struct {
       int64_t row_bytes, rows_in, rows_out;  // slice_rows: contiguous rows from a dynamic start
     } slice;
+    struct {
+      int64_t rows, from, to, start, stride;  // slice_columns: elements of a row before and after
+    } columns;
+    struct {
+      int64_t rows, n, k;
+    } top_k;
+    cel_experts *experts;
     const cel_hlo_op *reference;
   } u;
 } cel_step;
@@ -142,12 +171,16 @@ typedef struct cel_plan {
   int n_steps, cap_steps;
   int *results;            // [n_results] slots
   void *const *weights;    // [n_params] host bytes of bound weights, NULL elsewhere
+  const void *const *const *parts;  // [n_params] weights in parts along their first dimension; NULL: none, entries too
   int64_t arena_bytes, scratch_bytes;  // scratch is per thread
 } cel_plan;
 
-// `weights[n_params]`: the bytes of bound weights; lent for the life of the plan.
-CEL_MUST_CHECK cel_status cel_plan_new(const cel_program *program, void *const *weights, uint32_t cpu_bits,
-                                       cel_linear_precision precision, int n_threads, cel_plan **out, cel_err *err);
+// `weights[n_params]`: the bytes of bound weights, NULL for one in parts; `parts[n_params]`: those of such; lent for the
+// life of the plan.
+CEL_MUST_CHECK cel_status cel_plan_new(const cel_program *program, void *const *weights, const void *const *const *parts,
+                                       uint32_t cpu_bits, cel_linear_precision precision, int n_threads, cel_plan **out, cel_err *err);
+// Does a step read parameter i in one piece?
+bool cel_plan_wants_whole(const cel_plan *p, int param);
 void cel_plan_free(cel_plan *p);
 CEL_MUST_CHECK cel_status cel_plan_explain(const cel_plan *p, cel_buf *out, cel_err *err);
 
@@ -166,6 +199,19 @@ bool cel_plan_has_kernel(const cel_hlo_op *composite);
 // Describes a weight operand of a linear or embedding composite: format and bytes from attributes and
 // operands; false when no kernel reads it.
 bool cel_plan_linear(const cel_plan *p, const cel_node *node, int first_weight, cel_linear *out);
+// weights.c: an attribute of a composite, NULL when it has none.
+const cel_hlo_attr *cel_plan_attribute(const cel_hlo_op *composite, const char *name);
+// The kernel's format of the weight in operands [first, first + n) (words, scales, biases; matrices, or stacks of three
+// dimensions) with rows of `cols`, if the operands are what that format has.
+bool cel_plan_weight_format(const cel_hlo_op *op, int first, int n, int64_t cols, cel_linear_format *out);
+// The same as a matrix (of one expert) without its bytes.
+bool cel_plan_weight(const cel_plan *p, const cel_node *node, int first, int n, int64_t cols, cel_linear *out);
+const uint8_t *cel_plan_bytes(const cel_plan *p, int slot);  // of a bound weight or constant in one piece, else NULL
+// experts.c: top_k, expert_linear, expert_combine.
+bool cel_plan_has_experts(const cel_hlo_op *composite);
+cel_status cel_plan_experts(cel_plan *p, const cel_node *node, cel_err *err);
+// Settles what a step needs: bytes of arena space of its own and of each member's scratch.
+void cel_plan_experts_space(const cel_plan *p, cel_experts *e, int64_t *shared, int64_t *scratch);
 // An elementwise f32 node that a group can take; fills the kernels.
 bool cel_plan_micro(const cel_plan *p, const cel_node *node, cel_micro *out);
 // Turns the run of elementwise nodes that starts at node i into one step; *next: the node behind it.

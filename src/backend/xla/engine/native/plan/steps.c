@@ -6,20 +6,16 @@
 
 // ---- what kernels read -----------------------------------------------------------------------------
 
-static const cel_hlo_attr *attribute(const cel_hlo_op *op, const char *name) {
-  const cel_hlo_attr *dict = cel_hlo_find_attr(op, "composite_attributes");
-  return dict ? cel_hlo_dict_get(dict, name) : NULL;
-}
 static int64_t int_of(const cel_hlo_op *op, const char *name, int64_t otherwise) {
-  const cel_hlo_attr *a = attribute(op, name);
+  const cel_hlo_attr *a = cel_plan_attribute(op, name);
   return a && (a->kind == CEL_HLO_ATTR_INT || a->kind == CEL_HLO_ATTR_BOOL) ? a->i : otherwise;
 }
 static double float_of(const cel_hlo_op *op, const char *name, double otherwise) {
-  const cel_hlo_attr *a = attribute(op, name);
+  const cel_hlo_attr *a = cel_plan_attribute(op, name);
   return a && a->kind == CEL_HLO_ATTR_FLOAT ? a->f : otherwise;
 }
 static const char *string_of(const cel_hlo_op *op, const char *name) {
-  const cel_hlo_attr *a = attribute(op, name);
+  const cel_hlo_attr *a = cel_plan_attribute(op, name);
   return a && a->kind == CEL_HLO_ATTR_STRING ? a->s : "";
 }
 static const char *composite_name(const cel_hlo_op *op) {
@@ -31,67 +27,26 @@ static bool has_dims(const cel_hlo_type *t, int64_t rows, int64_t cols) {
   return t->rank == 2 && t->dims[0] == rows && t->dims[1] == cols;
 }
 
-static bool is_float(cel_etype t) { return t == CEL_ET_F32 || t == CEL_ET_F16 || t == CEL_ET_BF16; }
-
-// MLX: words, scales and biases of the sizes that bits and group ask for, and bits and group that kernels know.
-static bool fits_words(const cel_hlo_op *op, cel_linear_format f, int64_t cols) {
-  const cel_hlo_type *w = op->operands[1]->type, *s = op->n_operands > 2 ? op->operands[2]->type : NULL;
-  int64_t bits = int_of(op, "bits", 0), group = int_of(op, "group", 0);
-  bool affine = f == CEL_LIN_AFFINE;
-  if (op->n_operands != (affine ? 4 : 3) || w->etype != CEL_ET_UI32 || bits < 2 || bits > 8 || bits == 7) return false;
-  if (affine && group != 32 && group != 64 && group != 128) return false;
-  if (!affine && (bits != (f == CEL_LIN_MLX_MXFP8 ? 8 : 4) || group != (f == CEL_LIN_MLX_NVFP4 ? 16 : 32))) return false;
-  if (cols % 32 || cols % group || !has_dims(w, w->dims[0], cols / 32 * bits) || !has_dims(s, w->dims[0], cols / group)) return false;
-  if (!affine) return s->etype == CEL_ET_UI8;
-  return is_float(s->etype) && op->operands[3]->type->etype == s->etype && has_dims(op->operands[3]->type, s->dims[0], s->dims[1]);
-}
-
 static int64_t columns(const cel_hlo_op *op) {  // a linear's x has them; an embedding's result does
   const cel_hlo_type *x = op->operands[0]->type, *y = op->results[0].type;
   const cel_hlo_type *t = x->etype == CEL_ET_F32 ? x : y;
   return t->rank ? t->dims[t->rank - 1] : 0;
 }
 
-// The kernel's format of a composite's weight, if its operands are what that format has.
 static bool known_format(const cel_hlo_op *op, cel_linear_format *out) {
-  const char *name = string_of(op, "format");
   if (op->n_operands < 2 || op->n_results != 1 || op->operands[1]->type->rank != 2) return false;
-  const cel_hlo_type *w = op->operands[1]->type;
-  int64_t cols = columns(op);
-  for (int i = 0; i < CEL_LIN_FORMATS; i++) {
-    const cel_linear_traits *t = cel_linear_traits_of((cel_linear_format)i);
-    if (strcmp(name, t->name) != 0) continue;
-    *out = (cel_linear_format)i;
-    if (!t->block) return fits_words(op, *out, cols);
-    if (op->n_operands != 2 || cols % t->block) return false;
-    if (t->block > 1) return w->etype == CEL_ET_UI8 && has_dims(w, w->dims[0], cols / t->block * t->block_bytes);
-    cel_etype type = i == CEL_LIN_F16 ? CEL_ET_F16 : i == CEL_LIN_BF16 ? CEL_ET_BF16 : CEL_ET_F32;
-    return w->etype == type && has_dims(w, w->dims[0], cols);
-  }
-  return false;
+  return cel_plan_weight_format(op, 1, op->n_operands - 1, columns(op), out);
 }
 
 bool cel_plan_linear(const cel_plan *p, const cel_node *node, int first, cel_linear *out) {
-  const cel_hlo_op *op = node->op;
-  cel_linear_format format;
-  if (!known_format(op, &format)) return false;
-  const cel_hlo_type *w = op->operands[first]->type;
-  *out = (cel_linear){.format = format, .precision = p->precision, .rows = w->dims[0], .cols = columns(op)};
+  if (!cel_plan_weight(p, node, first, node->n_in - first, columns(node->op), out)) return false;
   const uint8_t *bytes[3] = {0};
   for (int i = first; i < node->n_in; i++) {
-    const cel_slot *s = &p->slots[cel_plan_root(p, node->in[i])];
-    bytes[i - first] = s->kind == CEL_SLOT_PARAM ? p->weights[s->index] : s->kind == CEL_SLOT_CONST && !s->splat ? s->data : NULL;
-    if (!bytes[i - first]) return false;
+    if (!(bytes[i - first] = cel_plan_bytes(p, node->in[i]))) return false;
   }
   out->w = bytes[0];
-  out->w_row_bytes = w->dims[1] * cel_etype_bytes(w->etype);
-  if (cel_linear_traits_of(format)->block) return true;
-  cel_etype scale = op->operands[first + 1]->type->etype;
-  out->scale_type = scale == CEL_ET_F16 ? CEL_LIN_F16 : scale == CEL_ET_BF16 ? CEL_LIN_BF16 : CEL_LIN_F32;
   out->scales = bytes[1];
   out->biases = bytes[2];
-  out->bits = (int)int_of(op, "bits", 0);
-  out->group = (int)int_of(op, "group", 0);
   return true;
 }
 
@@ -132,10 +87,12 @@ bool cel_plan_has_kernel(const cel_hlo_op *op) {
   if (is(op, "mlxcel.kv_append")) {
     return op->n_operands == 5 && f32_operands(op, 2, 0) && op->operands[0]->type->rank == 5 && i32_operands(op, 2, 5);
   }
+  if (is(op, "mlxcel.top_k") || is(op, "mlxcel.expert_linear") || is(op, "mlxcel.expert_combine")) return cel_plan_has_experts(op);
   if (!is(op, "mlxcel.attention") || op->n_operands != 6) return false;
-  const cel_hlo_type *q = op->operands[0]->type, *k = op->operands[1]->type;
-  return f32_operands(op, 3, 0) && q->rank == 3 && k->rank == 5 && i32_operands(op, 3, 6) && q->dims[2] % 4 == 0 &&
-         q->dims[2] <= 512 && q->dims[2] == k->dims[4] && k->dims[2] > 0 && q->dims[1] % k->dims[2] == 0;
+  const cel_hlo_type *q = op->operands[0]->type, *k = op->operands[1]->type, *y = op->results[0].type;
+  return f32_operands(op, 3, 0) && q->rank == 3 && k->rank == 5 && k == op->operands[2]->type && i32_operands(op, 3, 6) &&
+         q->dims[2] % 4 == 0 && q->dims[2] <= CEL_ATTENTION_WIDEST && q->dims[2] == k->dims[4] && k->dims[2] > 0 &&
+         q->dims[1] % k->dims[2] == 0 && y->rank == 3 && y->dims[2] % 4 == 0 && y->dims[2] <= q->dims[2];
 }
 
 // ---- steps -----------------------------------------------------------------------------------------
@@ -250,7 +207,8 @@ static cel_status attention_step(cel_plan *p, cel_step *s, const cel_node *n, ce
   s->u.attention.a = (cel_attention){
       .slot_stride = k->dims[2] * k->dims[3] * k->dims[4], .head_stride = k->dims[3] * k->dims[4],
       .slot_step = op->operands[3]->type->rank, .n = q->dims[0], .n_q = (int)q->dims[1], .n_kv = (int)k->dims[2],
-      .d = (int)q->dims[2], .scale = (float)float_of(op, "scale", 1), .softcap = (float)float_of(op, "softcap", 0),
+      .d = (int)q->dims[2], .dv = (int)op->results[0].type->dims[2],
+      .scale = (float)float_of(op, "scale", 1), .softcap = (float)float_of(op, "softcap", 0),
       .window = int_of(op, "window", 0)};
   if (!layer_of(p, n->in[5], k->dims[0], &s->u.attention.layer)) {
     return cel_fail(err, CEL_INVALID, "mlxcel.attention: the layer must be a constant within the cache");
@@ -263,6 +221,7 @@ static cel_status composite_step(cel_plan *p, const cel_node *n, cel_err *err) {
   const cel_hlo_op *op = n->op;
   if (is(op, "mlxcel.linear") || is(op, "mlxcel.quantized_linear")) return linear_step(p, n, err);
   if (is(op, "mlxcel.embedding") || is(op, "mlxcel.quantized_embedding")) return embed_step(p, n, err);
+  if (is(op, "mlxcel.top_k") || is(op, "mlxcel.expert_linear") || is(op, "mlxcel.expert_combine")) return cel_plan_experts(p, n, err);
   cel_step_kind kind = is(op, "mlxcel.rms_norm")    ? CEL_STEP_RMS_NORM
                        : is(op, "mlxcel.rope")      ? CEL_STEP_ROPE
                        : is(op, "mlxcel.gated_act") ? CEL_STEP_GATED
@@ -296,6 +255,28 @@ static bool slice_rows_step(cel_plan *p, const cel_node *n) {
   s->u.slice.rows_in = x->dims[0];
   s->u.slice.rows_out = y->dims[0];
   s->u.slice.row_bytes = x->dims[0] ? cel_hlo_bytes(x) / x->dims[0] : 0;
+  return true;
+}
+
+// Columns of a matrix, in steps: halves of a fused product, gpt-oss's every second one.
+static bool slice_columns_step(cel_plan *p, const cel_node *n) {
+  if (n->op->opcode != CEL_HLO_SLICE || n->op->operands[0]->type->etype != CEL_ET_F32) return false;
+  const cel_hlo_type *x = n->op->operands[0]->type, *y = n->op->results[0].type;
+  int64_t start[CEL_HLO_MAX_RANK], stride[CEL_HLO_MAX_RANK];
+  int last = x->rank - 1;
+  if (last < 0 || cel_hlo_attr_ints(n->op, "start_indices", start, CEL_HLO_MAX_RANK, 0) != x->rank) return false;
+  if (cel_hlo_attr_ints(n->op, "strides", stride, CEL_HLO_MAX_RANK, 0) != x->rank) stride[last] = 1;
+  for (int d = 0; d < last; d++) {
+    if (x->dims[d] != y->dims[d]) return false;
+  }
+  cel_step *s = cel_plan_step(p, CEL_STEP_SLICE_COLUMNS, n);
+  if (!s) return false;
+  s->u.columns.from = x->dims[last];
+  s->u.columns.to = y->dims[last];
+  s->u.columns.start = start[last];
+  s->u.columns.stride = stride[last];
+  s->u.columns.rows = y->dims[last] ? cel_hlo_elements(y) / y->dims[last] : 0;
+  s->solo = cel_hlo_elements(y) < 8192;
   return true;
 }
 
@@ -355,7 +336,7 @@ cel_status cel_plan_steps(cel_plan *p, cel_err *err) {
     } else if (cel_plan_micro(p, n, &micro)) {
       CEL_TRY(cel_plan_elementwise(p, i, &i, err));
     } else {
-      if (!convert_step(p, n) && !slice_rows_step(p, n)) CEL_TRY(reference_step(p, n, err));
+      if (!convert_step(p, n) && !slice_rows_step(p, n) && !slice_columns_step(p, n)) CEL_TRY(reference_step(p, n, err));
       i++;
     }
   }
