@@ -5,9 +5,14 @@
 #include <string.h>
 
 const cel_env_row cel_xla_environment[] = {
-    {"MLXCEL_XLA_DEVICE", "native, native:cpu", "native", "engine and device that run the emitted StableHLO"},
-    {"MLXCEL_XLA_PRECISION", "f32, i16", "i16",
-     "products with quantized weights: f32, or exact integer products of activations kept at 16 bits per group"},
+    {"MLXCEL_XLA_DEVICE", "native, native:cpu, pjrt, pjrt:NAME, pjrt:PATH", "native",
+     "engine and device that run the emitted StableHLO; NAME is cpu, cuda, rocm, oneapi, tpu or metal, PATH a PJRT plugin"},
+    {"MLXCEL_XLA_PRECISION", "f32, i16 (native); f32, f16, bf16 (pjrt)", "i16 (native), f32 (pjrt)",
+     "operands of products: f32, exact integer products of activations kept at 16 bits per group, f16 or bf16; sums are f32"},
+    {"MLXCEL_XLA_PJRT_PATH", "folders, parted by ':'", "none",
+     "where Python packages with PJRT plugins lie, ahead of the usual places"},
+    {"MLXCEL_XLA_PJRT_OPTIONS", "name=value, parted by commas", "none",
+     "given to the PJRT plugin when its client is made, for instance preallocate=false"},
     {"MLXCEL_XLA_CONTEXT_CAPACITY", "1 .. 1048576", "the model's own limit", "most tokens of one session"},
     {"MLXCEL_CPU", "scalar, avx2, avx512, vnni, neon, dotprod", "the best this processor has",
      "level of the CPU kernels, for comparing them"},
@@ -47,8 +52,10 @@ static cel_status integer(const char *name, const char *value, int64_t most, int
 }
 
 cel_status cel_xla_options_read(cel_xla_options *out, cel_err *err) {
-  static const char *const precisions[] = {"f32", "i16", NULL};
-  *out = (cel_xla_options){.device = variable("MLXCEL_XLA_DEVICE"), .precision = variable("MLXCEL_XLA_PRECISION")};
+  static const char *const precisions[] = {"f32", "i16", "f16", "bf16", NULL};
+  *out = (cel_xla_options){.device = variable("MLXCEL_XLA_DEVICE"), .precision = variable("MLXCEL_XLA_PRECISION"),
+                           .plugin_folders = variable("MLXCEL_XLA_PJRT_PATH"),
+                           .plugin_options = variable("MLXCEL_XLA_PJRT_OPTIONS")};
   CEL_TRY(one_of("MLXCEL_XLA_PRECISION", out->precision, precisions, err));
   return integer("MLXCEL_XLA_CONTEXT_CAPACITY", variable("MLXCEL_XLA_CONTEXT_CAPACITY"), 1 << 20, &out->capacity, err);
 }

@@ -8,6 +8,7 @@
 typedef struct cel_xla_options {
   const char *device;     // "" for the default engine
   const char *precision;  // "" for the engine's default
+  const char *plugin_folders, *plugin_options;
   int64_t capacity;       // 0: not set
 } cel_xla_options;
 

@@ -7,11 +7,20 @@
 
 #include "backend/xla/hlo/hlo.h"
 
+// How cel_hlo_dot takes products of f32 operands, an emitter's choice for its target. Results stay what was asked.
+typedef enum cel_hlo_dots {
+  CEL_HLO_DOTS_PLAIN,  // nothing said: the compiler's default, which on GPUs may be fewer bits than f32
+  CEL_HLO_DOTS_F32,    // precision HIGHEST
+  CEL_HLO_DOTS_F16,    // both operands rounded first
+  CEL_HLO_DOTS_BF16,
+} cel_hlo_dots;
+
 typedef struct cel_hlo_builder {
   cel_hlo_module *module;
   cel_hlo_func *func;
   cel_hlo_block *block;  // operations go to its end
   const char *path;      // copied into each operation; set with cel_hlo_path
+  cel_hlo_dots dots;
   cel_err err;           // status CEL_OK while all is well
 } cel_hlo_builder;
 

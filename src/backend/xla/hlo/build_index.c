@@ -6,7 +6,30 @@
 
 enum { R = CEL_HLO_MAX_RANK };
 
+static bool both_f32(hlo x, hlo y) { return x && y && x->type->etype == CEL_ET_F32 && y->type->etype == CEL_ET_F32; }
+
+// precision_config = [HIGHEST, HIGHEST]
+static void ask_for_f32(cel_hlo_builder *b, cel_hlo_op *op) {
+  cel_arena *arena = &b->module->arena;
+  cel_hlo_attr *list = CEL_NEW(arena, cel_hlo_attr), *word = CEL_NEW(arena, cel_hlo_attr);
+  cel_hlo_attr **words = CEL_NEW_ARRAY(arena, cel_hlo_attr *, 2);
+  if (!list || !word || !words) {
+    cel_build_oom(b);
+    return;
+  }
+  *word = (cel_hlo_attr){.kind = CEL_HLO_ATTR_ENUM, .s = "HIGHEST", .n = 7};
+  words[0] = words[1] = word;
+  *list = (cel_hlo_attr){.name = "precision_config", .kind = CEL_HLO_ATTR_LIST, .list = words, .n = 2};
+  cel_build_attr(b, op, list);
+}
+
 hlo cel_hlo_dot(cel_hlo_builder *b, hlo x, hlo y, const cel_hlo_dot_dims *d, cel_etype result) {
+  cel_hlo_dots dots = both_f32(x, y) ? b->dots : CEL_HLO_DOTS_PLAIN;
+  if (dots == CEL_HLO_DOTS_F16 || dots == CEL_HLO_DOTS_BF16) {
+    cel_etype narrow = dots == CEL_HLO_DOTS_F16 ? CEL_ET_F16 : CEL_ET_BF16;
+    x = cel_hlo_convert(b, x, narrow);
+    y = cel_hlo_convert(b, y, narrow);
+  }
   cel_hlo_op *op = cel_build_op(b, CEL_HLO_DOT_GENERAL, (hlo[]){x, y}, 2, 0);
   const cel_hlo_type **types;
   int n;
@@ -15,6 +38,7 @@ hlo cel_hlo_dot(cel_hlo_builder *b, hlo x, hlo y, const cel_hlo_dot_dims *d, cel
   cel_build_ints(b, op, "rhs_batching_dimensions", d->rhs_batch, d->n_batch);
   cel_build_ints(b, op, "lhs_contracting_dimensions", d->lhs_contract, d->n_contract);
   cel_build_ints(b, op, "rhs_contracting_dimensions", d->rhs_contract, d->n_contract);
+  if (dots == CEL_HLO_DOTS_F32) ask_for_f32(b, op);
   if (!cel_build_ok(b)) return NULL;
   // The rules give the shape; the element type is the caller's. An error is made to stick by finish.
   if (cel_hlo_infer(b->module, op, &types, &n, NULL) != CEL_OK) return cel_build_finish(b, op);

@@ -87,9 +87,32 @@ typedef struct cel_pjrt_plugin_args {
   cel_pjrt_head head;
 } cel_pjrt_plugin_args;
 
+typedef enum cel_pjrt_option {
+  CEL_PJRT_OPTION_STRING = 0,
+  CEL_PJRT_OPTION_INT = 1,
+  CEL_PJRT_OPTION_INT_LIST = 2,
+  CEL_PJRT_OPTION_FLOAT = 3,
+  CEL_PJRT_OPTION_BOOL = 4,
+} cel_pjrt_option;
+
+typedef struct cel_pjrt_named {
+  cel_pjrt_head head;
+  const char *name;
+  size_t name_size;
+  cel_pjrt_option type;
+  union {
+    const char *text;
+    int64_t integer;
+    const int64_t *integers;
+    float real;
+    bool boolean;
+  } value;
+  size_t value_size;  // of a string or list; else 1
+} cel_pjrt_named;
+
 typedef struct cel_pjrt_client_create_args {
   cel_pjrt_head head;
-  const void *options;  // named values; none is needed for one process
+  const cel_pjrt_named *options;
   size_t n_options;
   void (*kv_get)(void);  // a store shared by several processes: none
   void *kv_get_context;

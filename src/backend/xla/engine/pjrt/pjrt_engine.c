@@ -1,0 +1,309 @@
+// Any PJRT plugin behind engine.h: XLA on CPUs, GPUs and TPUs. Weights are uploaded once, states are donated and come
+// back as results, so that no cache ever passes through the host.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/xla/engine/engine.h"
+#include "backend/xla/engine/pjrt/pjrt_plugin.h"
+#include "backend/xla/engine/pjrt/pjrt_program.h"
+#include "backend/xla/engine/pjrt/pjrt_rows.h"
+
+struct cel_engine {
+  cel_pjrt pjrt;
+  cel_pjrt_rows rows;
+  char precision[8];
+  bool broken;        // a run failed after its states were donated: what they held is lost
+  void **results;     // host copies of the last run's results
+  int64_t *room;      // bytes of each
+  int n_results;
+};
+
+struct cel_buffer {
+  cel_engine *engine;
+  const cel_hlo_type *type;  // of `types`
+  cel_hlo_module *types;
+  cel_pjrt_buffer *device;
+};
+
+struct cel_executable {
+  cel_engine *engine;
+  const cel_program *program;
+  cel_pjrt_loaded *loaded;
+  cel_pjrt_buffer **arguments;  // [n_params]; weights stay, the rest is filled for each run
+  cel_pjrt_buffer **results;    // [n_results]
+  cel_pjrt_buffer **weights;    // [n_params], NULL for others
+  int *state_of;                // [n_results]: the parameter whose new value it is; -1: none
+};
+
+// ---- open and close ---------------------------------------------------------------------------------
+
+static cel_status pjrt_probe(cel_err *err) {
+  (void)err;  // whether a plugin is there is seen when one is asked for by name
+  return CEL_OK;
+}
+
+static void pjrt_close(cel_engine *e) {
+  if (!e) return;
+  cel_pjrt_rows_free(&e->rows, &e->pjrt);
+  for (int i = 0; i < e->n_results; i++) free(e->results[i]);
+  free(e->results);
+  free(e->room);
+  cel_pjrt_close(&e->pjrt);
+  free(e);
+}
+
+static cel_status open_plugin(cel_engine *e, const cel_engine_options *o, cel_err *err) {
+  cel_buf path = {0};
+  cel_status s = cel_pjrt_find(o->device, o->plugin_folders ? o->plugin_folders : "", &path, err);
+  if (s == CEL_OK) s = cel_pjrt_open(path.p, o->plugin_options ? o->plugin_options : "", &e->pjrt, err);
+  cel_buf_deinit(&path);
+  snprintf(e->precision, sizeof e->precision, "%s", *o->precision ? o->precision : "f32");
+  return s;
+}
+
+static cel_status pjrt_open(const cel_engine_options *o, cel_engine **out, cel_err *err) {
+  *out = NULL;
+  static const char *const accepted = "f32, f16, bf16";
+  const char *p = o->precision;
+  if (*p && strcmp(p, "f32") != 0 && strcmp(p, "f16") != 0 && strcmp(p, "bf16") != 0) {
+    return cel_fail(err, CEL_INVALID, "MLXCEL_XLA_PRECISION=%s: with PJRT products are taken in one of %s (default f32)", p, accepted);
+  }
+  cel_engine *e = calloc(1, sizeof *e);
+  if (!e) return cel_fail_oom(err, "the PJRT engine");
+  cel_status s = open_plugin(e, o, err);
+  if (s != CEL_OK) {
+    pjrt_close(e);
+    return s;
+  }
+  *out = e;
+  return CEL_OK;
+}
+
+static void pjrt_describe(const cel_engine *e, cel_engine_description *out) {
+  int64_t held = 0;
+  for (int i = 0; i < e->n_results; i++) held += e->room[i];
+  *out = (cel_engine_description){.engine = "pjrt", .device = e->pjrt.platform, .precision = e->precision, .isa = "",
+                                  .arena_bytes = held};
+}
+
+// ---- buffers ----------------------------------------------------------------------------------------
+
+static void pjrt_release(cel_buffer *b) {
+  if (!b) return;
+  cel_pjrt_drop_buffer(&b->engine->pjrt, b->device);
+  cel_hlo_module_free(b->types);
+  free(b);
+}
+
+// A buffer without its device half. The type is copied into a module of its own, since the caller's may go.
+static cel_status new_buffer(cel_engine *e, const cel_hlo_type *t, cel_buffer **out, cel_err *err) {
+  cel_buffer *b = calloc(1, sizeof *b);
+  *out = NULL;
+  if (!b) return cel_fail_oom(err, "a buffer");
+  b->engine = e;
+  cel_status s = cel_hlo_module_new("types", &b->types, err);
+  if (s == CEL_OK) {
+    b->type = cel_hlo_tensor(b->types, t->etype, t->rank, t->dims);
+    if (!b->type) s = cel_fail_oom(err, "a buffer's type");
+  }
+  if (s != CEL_OK) {
+    pjrt_release(b);
+    return s;
+  }
+  *out = b;
+  return CEL_OK;
+}
+
+static cel_status pjrt_upload(cel_engine *e, const cel_hlo_type *t, const void *host, bool lent, cel_buffer **out,
+                              cel_err *err) {
+  cel_buffer *b;
+  CEL_TRY(new_buffer(e, t, &b, err));
+  cel_status s = cel_pjrt_upload(&e->pjrt, t, host, lent ? CEL_PJRT_HOST_ALIASED : CEL_PJRT_HOST_DURING_CALL, &b->device, err);
+  if (s != CEL_OK) {
+    pjrt_release(b);
+    return s;
+  }
+  *out = b;
+  return CEL_OK;
+}
+
+static cel_status pjrt_state(cel_engine *e, const cel_hlo_type *t, cel_buffer **out, cel_err *err) {
+  cel_buffer *b;
+  CEL_TRY(new_buffer(e, t, &b, err));
+  cel_status s = cel_pjrt_zeros(&e->pjrt, b->type, &b->device, err);
+  if (s != CEL_OK) {
+    pjrt_release(b);
+    return s;
+  }
+  *out = b;
+  return CEL_OK;
+}
+
+static cel_status pjrt_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t n, cel_err *err) {
+  const int64_t *d = b->type->dims;
+  if (b->type->rank != 5 || from < 0 || to < 0 || from >= d[1] || to >= d[1] || n < 0 || n > d[3]) {
+    return cel_fail(err, CEL_INVALID, "copy of %lld positions from row %lld to row %lld does not fit the state",
+                    (long long)n, (long long)from, (long long)to);
+  }
+  return cel_pjrt_rows_copy(&b->engine->rows, &b->engine->pjrt, b->type, &b->device, from, to, err);
+}
+
+static void pjrt_forget_row(cel_buffer *b, int64_t row) {
+  if (b->type->rank != 5 || row < 0 || row >= b->type->dims[1] || b->engine->broken) return;
+  if (cel_pjrt_rows_clear(&b->engine->rows, &b->engine->pjrt, b->type, &b->device, row, NULL) != CEL_OK) b->engine->broken = true;
+}
+
+// ---- compile ----------------------------------------------------------------------------------------
+
+static void pjrt_discard(cel_executable *x) {
+  if (!x) return;
+  cel_pjrt_drop_program(&x->engine->pjrt, x->loaded);
+  free(x->arguments);
+  free(x->results);
+  free(x->weights);
+  free(x->state_of);
+  free(x);
+}
+
+static cel_status make_lists(cel_executable *x, cel_buffer *const *weights, cel_err *err) {
+  const cel_program *p = x->program;
+  size_t n = (size_t)p->n_params + 1, r = (size_t)p->n_results + 1;
+  x->arguments = calloc(n, sizeof *x->arguments);
+  x->weights = calloc(n, sizeof *x->weights);
+  x->results = calloc(r, sizeof *x->results);
+  x->state_of = malloc(r * sizeof *x->state_of);
+  if (!x->arguments || !x->weights || !x->results || !x->state_of) return cel_fail_oom(err, "an executable");
+  for (int i = 0; i < p->n_results; i++) x->state_of[i] = -1;
+  for (int i = 0; i < p->n_params; i++) {
+    if (p->params[i].kind == CEL_PARAM_STATE && p->params[i].alias_result >= 0) x->state_of[p->params[i].alias_result] = i;
+    if (p->params[i].kind != CEL_PARAM_WEIGHT) continue;
+    if (!weights || !weights[i]) return cel_fail(err, CEL_INVALID, "weight %s is not bound", p->params[i].name);
+    x->weights[i] = weights[i]->device;
+  }
+  return CEL_OK;
+}
+
+static cel_status pjrt_compile(cel_engine *e, const cel_program *program, cel_buffer *const *weights, cel_executable **out,
+                               cel_err *err) {
+  *out = NULL;
+  cel_executable *x = calloc(1, sizeof *x);
+  if (!x) return cel_fail_oom(err, "an executable");
+  x->engine = e;
+  x->program = program;
+  cel_buf text = {0};
+  cel_status s = make_lists(x, weights, err);
+  if (s == CEL_OK) s = cel_hlo_print(program->module, &text, err);
+  if (s == CEL_OK) s = cel_pjrt_compile(&e->pjrt, cel_buf_str(&text), &x->loaded, err);
+  cel_buf_deinit(&text);
+  if (s != CEL_OK) {
+    pjrt_discard(x);
+    return s;
+  }
+  *out = x;
+  return CEL_OK;
+}
+
+// ---- execute ----------------------------------------------------------------------------------------
+
+static cel_status give_arguments(cel_executable *x, cel_buffer *const *states, const void *const *inputs, cel_err *err) {
+  const cel_program *p = x->program;
+  for (int i = 0; i < p->n_params; i++) {
+    const cel_param *param = &p->params[i];
+    if (param->kind == CEL_PARAM_WEIGHT) {
+      x->arguments[i] = x->weights[i];
+    } else if (param->kind == CEL_PARAM_STATE) {
+      if (!states || !states[i]) return cel_fail(err, CEL_INVALID, "state %s of @%s was not given", param->name, p->entry->name);
+      x->arguments[i] = states[i]->device;
+    } else {
+      if (!inputs || !inputs[i]) return cel_fail(err, CEL_INVALID, "input %s of @%s was not given", param->name, p->entry->name);
+      CEL_TRY(cel_pjrt_upload(&x->engine->pjrt, param->type, inputs[i], CEL_PJRT_HOST_DURING_CALL, &x->arguments[i], err));
+    }
+  }
+  return CEL_OK;
+}
+
+static void drop_inputs(cel_executable *x) {
+  for (int i = 0; i < x->program->n_params; i++) {
+    if (x->program->params[i].kind == CEL_PARAM_INPUT) cel_pjrt_drop_buffer(&x->engine->pjrt, x->arguments[i]);
+    x->arguments[i] = NULL;
+  }
+}
+
+static cel_status make_room(cel_engine *e, int n_results, cel_err *err) {
+  if (n_results <= e->n_results) return CEL_OK;
+  void **results = realloc(e->results, (size_t)n_results * sizeof *results);
+  if (!results) return cel_fail_oom(err, "results");
+  e->results = results;
+  int64_t *room = realloc(e->room, (size_t)n_results * sizeof *room);
+  if (!room) return cel_fail_oom(err, "results");
+  e->room = room;
+  for (; e->n_results < n_results; e->n_results++) {
+    e->results[e->n_results] = NULL;
+    e->room[e->n_results] = 0;
+  }
+  return CEL_OK;
+}
+
+static cel_status fetch(cel_executable *x, int i, const void **out, cel_err *err) {
+  cel_engine *e = x->engine;
+  int64_t bytes = cel_hlo_bytes(x->program->entry->result_types[i]);
+  if (bytes > e->room[i]) {
+    void *p = realloc(e->results[i], (size_t)bytes);
+    if (!p) return cel_fail_oom(err, "a result");
+    e->results[i] = p;
+    e->room[i] = bytes;
+  }
+  *out = e->results[i];
+  return cel_pjrt_download(&e->pjrt, x->results[i], e->results[i], bytes, err);
+}
+
+// The states' new values take the places of the old ones, whose buffers the run has consumed.
+static cel_status take_results(cel_executable *x, cel_buffer *const *states, const void **results, cel_err *err) {
+  cel_pjrt *p = &x->engine->pjrt;
+  cel_status s = CEL_OK;
+  for (int i = 0; i < x->program->n_results; i++) {
+    results[i] = NULL;
+    if (x->state_of[i] >= 0) {
+      cel_buffer *state = states[x->state_of[i]];
+      cel_pjrt_drop_buffer(p, state->device);
+      state->device = x->results[i];
+    } else {
+      if (s == CEL_OK) s = fetch(x, i, &results[i], err);
+      cel_pjrt_drop_buffer(p, x->results[i]);
+    }
+    x->results[i] = NULL;
+  }
+  return s;
+}
+
+static cel_status pjrt_execute(cel_executable *x, cel_buffer *const *states, const void *const *inputs, const void **results,
+                               cel_err *err) {
+  cel_engine *e = x->engine;
+  if (e->broken) return cel_fail(err, CEL_IO, "a run failed on this device before, and the sessions' caches were lost with it: load the model anew");
+  cel_status s = make_room(e, x->program->n_results, err);
+  if (s == CEL_OK) s = give_arguments(x, states, inputs, err);
+  if (s == CEL_OK) {
+    s = cel_pjrt_run(&e->pjrt, x->loaded, x->arguments, (size_t)x->program->n_params, x->results, err);
+    if (s != CEL_OK) e->broken = true;
+  }
+  drop_inputs(x);
+  return s == CEL_OK ? take_results(x, states, results, err) : s;
+}
+
+const cel_engine_driver cel_engine_pjrt = {
+    .name = "pjrt",
+    .summary = "any PJRT plugin: XLA on CPU, CUDA, ROCm, TPU",
+    .probe = pjrt_probe,
+    .open = pjrt_open,
+    .close = pjrt_close,
+    .describe = pjrt_describe,
+    .upload = pjrt_upload,
+    .state = pjrt_state,
+    .release = pjrt_release,
+    .copy_row = pjrt_copy_row,
+    .forget_row = pjrt_forget_row,
+    .compile = pjrt_compile,
+    .discard = pjrt_discard,
+    .execute = pjrt_execute,
+};

@@ -1,0 +1,90 @@
+#include "backend/xla/engine/pjrt/pjrt_rows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void cel_pjrt_rows_free(cel_pjrt_rows *r, const cel_pjrt *p) {
+  for (int i = 0; i < r->n; i++) {
+    cel_pjrt_drop_program(p, r->of[i].clear);
+    cel_pjrt_drop_program(p, r->of[i].copy);
+  }
+  r->n = 0;
+}
+
+// main(state, from, to): row `to` becomes row `from`, or zero.
+static void write_program(cel_buf *out, const char *type, const cel_hlo_type *t, bool copy) {
+  char row[128];
+  const int64_t *d = t->dims;
+  snprintf(row, sizeof row, "tensor<%lldx1x%lldx%lldx%lldxf32>", (long long)d[0], (long long)d[2], (long long)d[3], (long long)d[4]);
+  cel_buf_printf(out, "module @rows {\n  func.func public @main(%%state: %s {tf.aliasing_output = 0 : i32}, %%from: tensor<i32>, "
+                 "%%to: tensor<i32>) -> %s {\n    %%0 = stablehlo.constant dense<0> : tensor<i32>\n", type, type);
+  if (copy) {
+    cel_buf_printf(out, "    %%r = stablehlo.dynamic_slice %%state, %%0, %%from, %%0, %%0, %%0, sizes = [%lld, 1, %lld, %lld, %lld] : "
+                   "(%s, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> %s\n", (long long)d[0], (long long)d[2],
+                   (long long)d[3], (long long)d[4], type, row);
+  } else {
+    cel_buf_printf(out, "    %%r = stablehlo.constant dense<0.0> : %s\n", row);
+  }
+  cel_buf_printf(out, "    %%s = stablehlo.dynamic_update_slice %%state, %%r, %%0, %%to, %%0, %%0, %%0 : (%s, %s, tensor<i32>, "
+                 "tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> %s\n    return %%s : %s\n  }\n}\n", type, row, type, type);
+}
+
+static cel_status program_of(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, bool copy, cel_pjrt_loaded **out,
+                             cel_err *err) {
+  char type[128];
+  cel_hlo_type_text(t, type, sizeof type);
+  int i = 0;
+  while (i < r->n && strcmp(r->of[i].type, type) != 0) i++;
+  if (i == CEL_PJRT_ROW_TYPES) return cel_fail(err, CEL_UNSUPPORTED, "a model with more than %d kinds of states", CEL_PJRT_ROW_TYPES);
+  if (i == r->n) {
+    r->n++;
+    memset(&r->of[i], 0, sizeof r->of[i]);
+    memcpy(r->of[i].type, type, sizeof type);
+  }
+  cel_pjrt_loaded **program = copy ? &r->of[i].copy : &r->of[i].clear;
+  cel_buf text = {0};
+  cel_status s = CEL_OK;
+  if (!*program) {
+    write_program(&text, type, t, copy);
+    s = text.failed ? cel_fail_oom(err, "a program") : cel_pjrt_compile(p, cel_buf_str(&text), program, err);
+  }
+  cel_buf_deinit(&text);
+  *out = *program;
+  return s;
+}
+
+static cel_status run(const cel_pjrt *p, cel_pjrt_loaded *program, cel_hlo_module *types, cel_pjrt_buffer **state, int64_t from,
+                      int64_t to, cel_err *err) {
+  const cel_hlo_type *scalar = cel_hlo_tensor(types, CEL_ET_I32, 0, NULL);
+  const int32_t rows[2] = {(int32_t)from, (int32_t)to};
+  cel_pjrt_buffer *arguments[3] = {*state, NULL, NULL}, *result = NULL;
+  cel_status s = scalar ? CEL_OK : cel_fail_oom(err, "a row's number");
+  for (int i = 0; i < 2 && s == CEL_OK; i++) s = cel_pjrt_upload(p, scalar, &rows[i], CEL_PJRT_HOST_DURING_CALL, &arguments[i + 1], err);
+  if (s == CEL_OK) s = cel_pjrt_run(p, program, arguments, 3, &result, err);
+  for (int i = 1; i < 3; i++) cel_pjrt_drop_buffer(p, arguments[i]);
+  if (s != CEL_OK) return s;
+  cel_pjrt_drop_buffer(p, *state);
+  *state = result;
+  return CEL_OK;
+}
+
+static cel_status change(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, bool copy, cel_pjrt_buffer **state,
+                         int64_t from, int64_t to, cel_err *err) {
+  cel_pjrt_loaded *program;
+  cel_hlo_module *types;
+  CEL_TRY(program_of(r, p, t, copy, &program, err));
+  CEL_TRY(cel_hlo_module_new("types", &types, err));
+  cel_status s = run(p, program, types, state, from, to, err);
+  cel_hlo_module_free(types);
+  return s;
+}
+
+cel_status cel_pjrt_rows_clear(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, cel_pjrt_buffer **state,
+                               int64_t row, cel_err *err) {
+  return change(r, p, t, false, state, row, row, err);
+}
+
+cel_status cel_pjrt_rows_copy(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, cel_pjrt_buffer **state,
+                              int64_t from, int64_t to, cel_err *err) {
+  return change(r, p, t, true, state, from, to, err);
+}
