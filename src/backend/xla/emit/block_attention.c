@@ -90,17 +90,27 @@ static hlo masked(cel_emit *e, hlo scores, hlo positions, int token_dim, int64_t
   return cel_hlo_select(b, seen, scores, cel_hlo_splat(b, CEL_ET_F32, t->rank, t->dims, -3.4028234663852886e38));
 }
 
-static hlo softmax_last(cel_hlo_builder *b, hlo x) {
+// Over the last dimension and one more logit, the sink [all others], whose share nobody gets. NULL: none.
+static hlo softmax_last(cel_hlo_builder *b, hlo x, hlo sink) {
   if (!x) return NULL;
   const cel_hlo_type *t = x->type;
   int64_t last = t->rank - 1, map[CEL_HLO_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-  hlo top = cel_hlo_broadcast(b, cel_hlo_reduce(b, CEL_HLO_MAXIMUM, x, &last, 1), t->rank, t->dims, map);
-  hlo p = cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, top));
-  hlo sum = cel_hlo_broadcast(b, cel_hlo_reduce(b, CEL_HLO_ADD, p, &last, 1), t->rank, t->dims, map);
-  return cel_hlo_binary(b, CEL_HLO_DIVIDE, p, sum);
+  hlo top = cel_hlo_reduce(b, CEL_HLO_MAXIMUM, x, &last, 1);
+  if (sink) top = cel_hlo_binary(b, CEL_HLO_MAXIMUM, top, sink);
+  hlo below = cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, cel_hlo_broadcast(b, top, t->rank, t->dims, map));
+  hlo p = cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, below), sum = cel_hlo_reduce(b, CEL_HLO_ADD, p, &last, 1);
+  if (sink) sum = cel_hlo_binary(b, CEL_HLO_ADD, sum, cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, cel_hlo_binary(b, CEL_HLO_SUBTRACT, sink, top)));
+  return cel_hlo_binary(b, CEL_HLO_DIVIDE, p, cel_hlo_broadcast(b, sum, t->rank, t->dims, map));
 }
 
-static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, hlo q, hlo kcache) {
+// [heads] to the shape of scores [N, kv, group, C] or [kv, N, group, C] without C.
+static hlo sink_of_scores(cel_emit *e, hlo sinks, hlo scores, bool per_token) {
+  if (!sinks || !scores) return NULL;
+  int64_t pairs[2] = {e->arch->n_kv, e->arch->n_q / e->arch->n_kv}, map[2] = {per_token, 2};
+  return cel_hlo_broadcast(&e->b, cel_hlo_reshape(&e->b, sinks, 2, pairs), 3, scores->type->dims, map);
+}
+
+static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, hlo q, hlo kcache, hlo sinks) {
   if (!q || !kcache) return NULL;
   const cel_arch *a = e->arch;
   cel_emit_scope scope;
@@ -112,6 +122,7 @@ static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, 
   hlo k = cel_hlo_arg(b, "kcache", kcache->type), v = cel_hlo_arg(b, "vcache", kcache->type);
   hlo slots = cel_hlo_arg(b, "slots", e->slots->type), positions = cel_hlo_arg(b, "positions", e->positions->type);
   hlo layer = cel_hlo_arg(b, "layer", cel_hlo_tensor(b->module, CEL_ET_I32, 0, NULL));
+  if (sinks) sinks = cel_hlo_arg(b, "sinks", sinks->type);
   k = cache_rows(b, k, layer, slots, per_token);
   v = cache_rows(b, v, layer, slots, per_token);
   int64_t n = e->n, grouped[4] = {n, a->n_kv, a->n_q / a->n_kv, a->head_dim}, flat[3] = {n, a->n_q, a->head_dim};
@@ -121,7 +132,7 @@ static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, 
                                   : (cel_hlo_dot_dims){.n_batch = 1, .lhs_batch = {1}, .rhs_batch = {0}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {2}};
   hlo s = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, cel_hlo_dot(b, x, k, &qk, CEL_ET_F32), a->attn_scale);
   s = cel_emit_softcap(b, s, a->attn_softcap);
-  hlo p = softmax_last(b, masked(e, s, positions, per_token ? 0 : 1, window));
+  hlo p = softmax_last(b, masked(e, s, positions, per_token ? 0 : 1, window), sink_of_scores(e, sinks, s, per_token));
   cel_hlo_dot_dims pv = per_token ? (cel_hlo_dot_dims){.n_batch = 2, .lhs_batch = {0, 1}, .rhs_batch = {0, 1}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {2}}
                                   : (cel_hlo_dot_dims){.n_batch = 1, .lhs_batch = {0}, .rhs_batch = {0}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {1}};
   hlo y = cel_hlo_dot(b, p, v, &pv, CEL_ET_F32);
@@ -143,11 +154,13 @@ hlo cel_emit_attention(cel_emit *e, int layer, hlo h) {
   }
   int64_t window = l->attention == CEL_ATTENTION_SLIDING ? a->window : 0;
   hlo keys = e->state[CEL_STATE_KEYS];
-  hlo operands[6] = {x.q, keys, e->state[CEL_STATE_VALUES], e->slots, e->positions, entry};
+  hlo sinks = cel_emit_weight_of(e, CEL_W_SINKS, layer)->vector;
+  hlo operands[7] = {x.q, keys, e->state[CEL_STATE_VALUES], e->slots, e->positions, entry, sinks};
   cel_hlo_attr *attrs[3] = {cel_hlo_new_float(b, "scale", CEL_ET_F32, a->attn_scale),
                             cel_hlo_new_float(b, "softcap", CEL_ET_F32, a->attn_softcap),
                             cel_hlo_new_int(b, "window", CEL_ET_I64, window)};
-  hlo y = cel_hlo_composite(b, "mlxcel.attention", operands, 6, attrs, 3, attention_decomposition(e, window, x.q, keys));
+  hlo y = cel_hlo_composite(b, "mlxcel.attention", operands, sinks ? 7 : 6, attrs, 3,
+                            attention_decomposition(e, window, x.q, keys, sinks));
   int64_t flat[2] = {e->n, (int64_t)a->n_q * a->head_dim};
   return cel_emit_linear(e, CEL_W_O, layer, cel_hlo_reshape(b, y, 2, flat));
 }

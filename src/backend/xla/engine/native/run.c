@@ -109,6 +109,7 @@ static void run_attention(const member *m, const cel_step *s) {
   a.v = (const float *)at(m, s->in[2]) + layer;
   a.slots = at(m, s->in[3]);
   a.positions = at(m, s->in[4]);
+  if (s->n_in > 6) a.sinks = at(m, s->in[6]);
   a.out = at(m, s->out[0]);
   // Late queries see more keys than early ones: items are dealt out in turn, not in halves.
   int64_t items = cel_attention_items(&a);

@@ -61,21 +61,23 @@ int cel_linear_row_tile(const cel_linear *w);
 // Query i (token i) attends, in cache row slots[i * slot_step], to keys j with
 //   lo <= j <= positions[i],  lo = window > 0 ? max(0, positions[i] - window + 1) : 0.
 // score = softcap > 0 ? softcap * tanh(scale * q.k / softcap) : scale * q.k; softmax in f32; out = p.v.
-// Query head h reads kv head h / (n_q / n_kv). Keys are cut in tiles at absolute multiples of
+// Query head h reads kv head h / (n_q / n_kv). A value is as wide as a key or, in latent attention (v is k then), the
+// first columns of one. Keys are cut in tiles at absolute multiples of
 // CEL_ATTENTION_TILE and joined in order (running maximum), so the bits do not depend on chunking.
-enum { CEL_ATTENTION_TILE = 64 };
+enum { CEL_ATTENTION_TILE = 64, CEL_ATTENTION_WIDEST = 1024 };
 typedef struct cel_attention {
   const float *q;     // [n][n_q][d]
-  float *out;         // [n][n_q][d]
+  float *out;         // [n][n_q][dv]
   const float *k, *v; // of this layer: element (slot, kv head, j, c) at slot*slot_stride + head*head_stride + j*d + c
   int64_t slot_stride, head_stride;  // in floats
   const int32_t *slots;
   int slot_step;             // 1: one slot per token; 0: slots[0] for all
   const int32_t *positions;  // [n]
   int64_t n;
-  int n_q, n_kv, d;          // d a multiple of 4, <= 512
+  int n_q, n_kv, d, dv;      // dv <= d <= CEL_ATTENTION_WIDEST, multiples of 4
   float scale, softcap;
   int64_t window;
+  const float *sinks;        // [n_q] one more logit of each head, whose share of the softmax nobody gets; NULL: none
 } cel_attention;
 // Work items of one call (some split over tokens and heads, the kernel's choice; bits do not depend on
 // it). attention(a, begin, end, scratch) does items [begin, end). Pure.

@@ -25,11 +25,11 @@ static float score(const cel_attention *a, const float *q, const float *k) {
 // One query head of one token.
 static void attend(const cel_attention *a, int64_t i, int h, float *s) {
   const float *q = a->q + (i * a->n_q + h) * a->d;
-  float *out = a->out + (i * a->n_q + h) * a->d;
+  float *out = a->out + (i * a->n_q + h) * a->dv;
   int64_t at = a->slots[i * a->slot_step] * a->slot_stride + h / (a->n_q / a->n_kv) * a->head_stride;
   int64_t end = (int64_t)a->positions[i] + 1, begin = cel_attention_first(a, i);
-  float most = -INFINITY, total = 0;
-  for (int c = 0; c < a->d; c++) out[c] = 0;
+  float most = a->sinks ? a->sinks[h] : -INFINITY, total = a->sinks ? 1 : 0;  // a sink is a key whose value is zero
+  for (int c = 0; c < a->dv; c++) out[c] = 0;
   for (int64_t tile = begin / CEL_ATTENTION_TILE * CEL_ATTENTION_TILE; tile < end; tile += CEL_ATTENTION_TILE) {
     int64_t j0 = CEL_MAX(tile, begin), j1 = CEL_MIN(tile + CEL_ATTENTION_TILE, end);
     float next = most;
@@ -38,17 +38,17 @@ static void attend(const cel_attention *a, int64_t i, int h, float *s) {
       if (s[j - j0] > next) next = s[j - j0];
     }
     float keep = most == -INFINITY ? 0 : expf(most - next), sum = 0;
-    for (int c = 0; c < a->d; c++) out[c] *= keep;
+    for (int c = 0; c < a->dv; c++) out[c] *= keep;
     for (int64_t j = j0; j < j1; j++) {
       float p = expf(s[j - j0] - next);
       const float *v = a->v + at + j * a->d;
       sum += p;
-      for (int c = 0; c < a->d; c++) out[c] = fmaf(p, v[c], out[c]);
+      for (int c = 0; c < a->dv; c++) out[c] = fmaf(p, v[c], out[c]);
     }
     total = total * keep + sum;
     most = next;
   }
-  for (int c = 0; c < a->d; c++) out[c] = total == 0 ? 0 : out[c] / total;  // 0: no key at all
+  for (int c = 0; c < a->dv; c++) out[c] = total == 0 ? 0 : out[c] / total;  // 0: no key at all
 }
 
 void cel_scalar_attention(const cel_attention *a, int64_t item_begin, int64_t item_end, void *scratch) {

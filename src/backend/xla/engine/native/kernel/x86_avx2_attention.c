@@ -193,7 +193,7 @@ static void attend_tile(const cel_attention *a, row *r, int64_t tile, const floa
   if (j0 >= j1) return;
   scores(r->q, k, a->d, j0, j1, s);
   float keep = join_tile(a, r, s);
-  add_columns(r->out, s, v, a->d, a->d, j0, j1, keep);
+  add_columns(r->out, s, v, a->d, a->dv, j0, j1, keep);
 }
 
 static bool sees_all(const row *r, int64_t tile) { return r->begin <= tile && r->end >= tile + TILE; }
@@ -209,10 +209,10 @@ static void attend_two(const cel_attention *a, row *r, int64_t tile, const float
   scores2(r[0].q, r[1].q, k, a->d, s0, s1);
   float keep0 = join_tile(a, &r[0], s0), keep1 = join_tile(a, &r[1], s1);
   int c = 0;
-  for (; c + 32 <= a->d; c += 32) add_values2(r[0].out + c, r[1].out + c, s0, s1, v + c, a->d, keep0, keep1);
-  if (c == a->d) return;
-  add_columns(r[0].out + c, s0, v + c, a->d, a->d - c, 0, TILE, keep0);
-  add_columns(r[1].out + c, s1, v + c, a->d, a->d - c, 0, TILE, keep1);
+  for (; c + 32 <= a->dv; c += 32) add_values2(r[0].out + c, r[1].out + c, s0, s1, v + c, a->d, keep0, keep1);
+  if (c == a->dv) return;
+  add_columns(r[0].out + c, s0, v + c, a->d, a->dv - c, 0, TILE, keep0);
+  add_columns(r[1].out + c, s1, v + c, a->d, a->dv - c, 0, TILE, keep1);
 }
 
 static void finish(const row *r, int d) {
@@ -230,10 +230,11 @@ static void attend_block(const cel_attention *a, cel_attention_range g, cel_atte
   int64_t begin = INT64_MAX, end = 0;
   for (int64_t i = g.token_begin; i < g.token_end; i++)
     for (int h = g.head_begin; h < g.head_end; h++) {
-      int64_t at = (i * a->n_q + h) * a->d;
+      int64_t at = i * a->n_q + h;
       row *r = &rows[n++];
-      *r = (row){a->q + at, a->out + at, cel_attention_first(a, i), (int64_t)a->positions[i] + 1, -INFINITY, 0};
-      memset(r->out, 0, (size_t)a->d * sizeof(float));
+      *r = (row){a->q + at * a->d, a->out + at * a->dv, cel_attention_first(a, i), (int64_t)a->positions[i] + 1,
+                 a->sinks ? a->sinks[h] : -INFINITY, a->sinks ? 1 : 0};
+      memset(r->out, 0, (size_t)a->dv * sizeof(float));
       if (r->begin < begin) begin = r->begin;
       if (r->end > end) end = r->end;
     }
@@ -245,7 +246,7 @@ static void attend_block(const cel_attention *a, cel_attention_range g, cel_atte
     for (; i + 2 <= n; i += 2) attend_two(a, &rows[i], tile, k, v, scratch->s[i], scratch->s[i + 1]);
     if (i < n) attend_tile(a, &rows[i], tile, k, v, scratch->s[i]);
   }
-  for (int i = 0; i < n; i++) finish(&rows[i], a->d);
+  for (int i = 0; i < n; i++) finish(&rows[i], a->dv);
 }
 
 void cel_avx2_attention(const cel_attention *a, int64_t item_begin, int64_t item_end, void *scratch) {

@@ -68,6 +68,11 @@ static bool i32_operands(const cel_hlo_op *op, int from, int to) {
 
 static bool is(const cel_hlo_op *op, const char *name) { return !strcmp(composite_name(op), name); }
 
+// One number for each query head of q [N, heads, D].
+static bool is_sinks(const cel_hlo_type *t, const cel_hlo_type *q) {
+  return t->etype == CEL_ET_F32 && t->rank == 1 && q->rank == 3 && t->dims[0] == q->dims[1];
+}
+
 bool cel_plan_has_kernel(const cel_hlo_op *op) {
   cel_linear_format f;
   if (is(op, "mlxcel.linear") || is(op, "mlxcel.quantized_linear")) {
@@ -88,7 +93,8 @@ bool cel_plan_has_kernel(const cel_hlo_op *op) {
     return op->n_operands == 5 && f32_operands(op, 2, 0) && op->operands[0]->type->rank == 5 && i32_operands(op, 2, 5);
   }
   if (is(op, "mlxcel.top_k") || is(op, "mlxcel.expert_linear") || is(op, "mlxcel.expert_combine")) return cel_plan_has_experts(op);
-  if (!is(op, "mlxcel.attention") || op->n_operands != 6) return false;
+  if (!is(op, "mlxcel.attention") || (op->n_operands != 6 && op->n_operands != 7)) return false;
+  if (op->n_operands == 7 && !is_sinks(op->operands[6]->type, op->operands[0]->type)) return false;
   const cel_hlo_type *q = op->operands[0]->type, *k = op->operands[1]->type, *y = op->results[0].type;
   return f32_operands(op, 3, 0) && q->rank == 3 && k->rank == 5 && k == op->operands[2]->type && i32_operands(op, 3, 6) &&
          q->dims[2] % 4 == 0 && q->dims[2] <= CEL_ATTENTION_WIDEST && q->dims[2] == k->dims[4] && k->dims[2] > 0 &&
