@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""The parity set on an engine of choice: tokens and logits of the committed oracles, in f32.
+
+    engines.py FAMILIES_TEST DEVICE [--only ID,ID...] [--jobs N] [--table FILE]
+
+FAMILIES_TEST is the program of that name, DEVICE a value of MLXCEL_XLA_DEVICE ("pjrt:cpu", "pjrt:cuda", a plugin's path).
+Each folder of tests/data/oracle (or those of --only) runs in a process of its own. Prints TAP; --table appends a row of
+Markdown with the counts. A plugin of Python packages is looked for beside MLXCEL_TEST_PYTHON, too (scripts/test_env.sh).
+Skips with 77 where there is no such device.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import glob
+import os
+import subprocess
+import sys
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "oracle")
+
+
+def environment(device):
+    env = dict(os.environ, MLXCEL_XLA_DEVICE=device)
+    python = os.environ.get("MLXCEL_TEST_PYTHON")
+    if python:
+        packages = glob.glob(os.path.join(os.path.dirname(os.path.dirname(python)), "lib", "python3*", "site-packages"))
+        env["MLXCEL_XLA_PJRT_PATH"] = ":".join([p for p in [env.get("MLXCEL_XLA_PJRT_PATH")] if p] + packages)
+    return env
+
+
+def folders():
+    return sorted(os.path.basename(os.path.dirname(p)) for p in glob.glob(os.path.join(DATA, "*", "oracle.json")))
+
+
+def run(program, folder, env):
+    """(it passed, what it said)"""
+    try:
+        ran = subprocess.run([program, folder, "f32"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             errors="replace", env=env, timeout=1500)
+    except subprocess.TimeoutExpired:
+        return False, "no end within 25 minutes"
+    errors = [line for line in ran.stdout.splitlines() if line.startswith("ERROR")]
+    return ran.returncode == 0, (errors or [ran.stdout.strip()[-300:]])[0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("device")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--table")
+    a = parser.parse_args()
+    names, env = a.only.split(",") if a.only else folders(), environment(a.device)
+    ok, said = run(a.program, names[0], env)
+    if not ok and "PJRT plugin" in said and "is installed" in said:
+        print("skipped: " + said)
+        sys.exit(77)
+    passed = 0
+    print("1..%d" % len(names), flush=True)
+    with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
+        first = [(ok, said)]
+        rest = pool.map(lambda name: run(a.program, name, env), names[1:])
+        for i, (fine, text) in enumerate(x for part in (first, rest) for x in part):
+            passed += fine
+            print("%sok %d - %s on %s%s" % ("" if fine else "not ", i + 1, names[i], a.device, "" if fine else ": " + text), flush=True)
+    print("# %d of %d oracles equal on %s" % (passed, len(names), a.device))
+    if a.table:
+        with open(a.table, "a") as f:
+            f.write("| %s | f32 | %d of %d | 64 each, and logits | %s |\n" % (a.device, passed, len(names), datetime.date.today()))
+    sys.exit(0 if passed == len(names) else 1)
+
+
+if __name__ == "__main__":
+    main()
