@@ -7,6 +7,7 @@ chats.json: {"templates": {name: text}, "chats": {name: arguments of cel_chat_va
 Needs jinja2 alone. --corpus DIR also writes every template as a seed of the fuzzer.
 """
 import argparse
+import datetime
 import hashlib
 import json
 import pathlib
@@ -43,6 +44,7 @@ def environment():
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
     env.filters["tojson"] = tojson
     env.globals["raise_exception"] = raise_exception
+    env.globals["strftime_now"] = lambda form: datetime.datetime.now().strftime(form)
     return env
 
 
@@ -579,4 +581,5 @@ def main():
             (a.corpus / hashlib.sha1(t.encode()).hexdigest()[:16]).write_bytes(t.encode())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -18,9 +18,10 @@ from tiny_dense import DENSE
 from tiny_llama import LLAMAS
 from tiny_mla import MLA
 from tiny_moe import MOE
+from tiny_other import OTHER
 from tiny_state import STATE
 
-TINY = {**LLAMAS, **DENSE, **MOE, **MLA, **STATE}
+TINY = {**LLAMAS, **DENSE, **MOE, **MLA, **STATE, **OTHER}
 
 
 def model_type(name):

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from reference import DATA, Margins, greedy, greedy_afresh, recomputed, rounded, tolerance, versions, write_json
 
@@ -24,7 +25,7 @@ BASE = dict(vocab_size=256, hidden_size=64, intermediate_size=64, num_hidden_lay
             num_key_value_heads=1, max_position_embeddings=256, bos_token_id=1, eos_token_id=2, pad_token_id=None)
 PLAIN = {"rope_type": "default", "rope_theta": 10000.0}
 DROPPED_FROM_LEGACY = ("rope_parameters", "layer_types", "_sliding_window_pattern", "dtype")
-DROP = object()  # in Tiny.legacy: old files lack this key
+DROP = ...  # in Tiny.legacy: old files lack this key
 
 
 @dataclass
@@ -44,8 +45,8 @@ class Tiny:
 
     @property
     def classes(self):
-        config = getattr(transformers, self.kind + "Config", None) or getattr(transformers, self.kind + "TextConfig")
-        return config, getattr(transformers, self.kind + "ForCausalLM")
+        config = getattr(transformers, self.kind + "TextConfig", None) or getattr(transformers, self.kind + "Config")
+        return config, MODEL_FOR_CAUSAL_LM_MAPPING[config]
 
 
 def config_of(name, tiny, changes=None):
@@ -70,10 +71,7 @@ def legacy_of(tiny, new):
     return {k: v for k, v in legacy.items() if v is not DROP}
 
 
-def std_of(key, stds, tied):
-    for part, std in stds.items():
-        if part in key:
-            return std
+def std_of(key, tied):
     if "embed_tokens" in key or "wte" in key:
         return 0.11 if tied else 0.4
     return 0.4 if "lm_head" in key else 0.22
@@ -86,7 +84,10 @@ def fill(model, name, seed, stds):
     for key, p in [*model.named_parameters(), *buffers]:
         g = torch.Generator().manual_seed(zlib.crc32(("%s/%s/%d" % (name, key, seed)).encode()))
         noise = torch.randn(p.shape, generator=g)
-        if "norm" in key:
+        given = [std for part, std in stds.items() if part in key]
+        if given:
+            p.copy_(given[0] * noise)
+        elif "norm" in key:
             p.copy_((1.0 if float(p.mean()) > 0.5 else 0.0) + 0.1 * noise)  # as initialised: 0 where 1 is added
         elif key.endswith("dt_bias") or key.endswith("correct_output_scale"):
             p.copy_(1.0 + 0.1 * noise)
@@ -95,7 +96,7 @@ def fill(model, name, seed, stds):
         elif key.endswith("bias"):
             p.copy_(0.1 * noise)
         else:
-            p.copy_(std_of(key, stds, tied) * noise)
+            p.copy_(std_of(key, tied) * noise)
         p.copy_(p.bfloat16().float())
 
 

@@ -53,4 +53,7 @@ DENSE = {
                    std={"embed_tokens": 0.017},
                    off={"attention cap": dict(attn_logit_softcapping=None), "final cap": dict(final_logit_softcapping=None),
                         "window": dict(sliding_window=4096)}),
+    "cohere2": Tiny("Cohere2", "rope on the layers that slide only",
+                    dict(vocab_size=128, num_hidden_layers=4, sliding_window=8, logit_scale=0.25, rope_parameters=PLAIN),
+                    dict(sliding_window_pattern=4), std={"embed_tokens": 0.4}, off={"window": dict(sliding_window=4096)}),
 }

@@ -27,7 +27,7 @@ MLA = {
                   dict(RANKS, q_lora_rank=32, tie_word_embeddings=True, rope_parameters=rope(1600000.0)),
                   off={"interleave": dict(rope_interleave=False)}),
     "minicpm3": Tiny("MiniCPM3", "MLA with half rope, longrope on both sides of its original context, multipliers; eps 1e-6 inside",
-                     dict(RANKS, q_lora_rank=32, scale_emb=12, scale_depth=1.4, dim_model_base=8, rms_norm_eps=1e-5,
+                     dict(RANKS, q_lora_rank=32, scale_emb=12, scale_depth=1.4, dim_model_base=512, rms_norm_eps=1e-5,
                           tie_word_embeddings=True, rope_parameters=CPM_ROPE), std={"embed_tokens": 0.012},
                      cases=((24, 64), (96, 64)),
                      off={"depth": dict(scale_depth=1.0), "base": dict(dim_model_base=64),
