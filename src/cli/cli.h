@@ -17,6 +17,7 @@ enum {
   G_IDS = 1 << 6, G_LOGITS = 1 << 7, G_TOKENIZE = 1 << 8, G_TEMPLATE = 1 << 9, G_BENCH = 1 << 10, G_XLA = 1 << 11,
   G_CONTEXT = 1 << 12,
   G_STORE = 1 << 20, G_DOWNLOAD = 1 << 21, G_LIST = 1 << 22, G_REMOVE = 1 << 23,
+  G_CONVERT = 1 << 24, G_QUANTIZE = 1 << 25,
 };
 
 enum { CLI_LIST_MOST = 32, CLI_THREADS_MOST = 256 };
@@ -105,8 +106,10 @@ void cli_npy_free(cli_npy *a);
 
 // ---- interrupt.c: Ctrl-C -----------------------------------------------------------------------------
 
-extern volatile int cli_interrupted;  // set by SIGINT while caught
+extern volatile int cli_interrupted;  // set by SIGINT (and what else is) caught
 void cli_catch_interrupts(void);
+// Also whatever else asks a program to end, so that unfinished files are removed; a file too large is an error of write.
+void cli_catch_ends(void);
 
 #define CEL_COMMAND(name, alias, function, groups, operands, summary, more) int function(const cli_options *o);
 #include "cli/command.def"

@@ -1,4 +1,4 @@
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include <signal.h>
 #include <string.h>
 
@@ -11,10 +11,19 @@ static void on_interrupt(int number) {
   cli_interrupted = 1;
 }
 
-void cli_catch_interrupts(void) {
+static void set_handler(int number, void (*handler)(int)) {
   struct sigaction a;
   memset(&a, 0, sizeof a);
-  a.sa_handler = on_interrupt;
+  a.sa_handler = handler;
   sigemptyset(&a.sa_mask);
-  sigaction(SIGINT, &a, NULL);
+  sigaction(number, &a, NULL);
+}
+
+void cli_catch_interrupts(void) { set_handler(SIGINT, on_interrupt); }
+
+void cli_catch_ends(void) {
+  set_handler(SIGINT, on_interrupt);
+  set_handler(SIGTERM, on_interrupt);
+  set_handler(SIGHUP, on_interrupt);
+  set_handler(SIGXFSZ, SIG_IGN);
 }

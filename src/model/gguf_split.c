@@ -78,32 +78,36 @@ static cel_status open_part(cel_checkpoint *c, const cel_gguf *opened, int64_t n
   return check_part(out, &p, no, first, err);
 }
 
-cel_status cel_gguf_open_parts(cel_checkpoint *c, cel_gguf *g, cel_err *err) {
-  place p, opened;
-  CEL_TRY(read_place(g, &p, err));
-  opened = p;
-  if (p.count <= 1) return CEL_OK;
-  CEL_TRY(check_first(g, &p, err));
-  cel_gguf first = *g, part;
-  int64_t tensors = g->n_tensors;
-  if (p.no > 0) {
-    CEL_TRY(open_part(c, g, 0, &opened, &first, err));
-    tensors += first.n_tensors;
+// All parts into `parts`; the opened one is among them already.
+static cel_status open_others(cel_checkpoint *c, const cel_gguf *g, const place *opened, cel_gguf *parts, cel_err *err) {
+  int64_t tensors = 0;
+  for (int64_t i = 0; i < opened->count; i++) {
+    if (i == opened->no) parts[i] = *g;
+    else CEL_TRY(open_part(c, g, i, opened, &parts[i], err));
+    tensors += parts[i].n_tensors;
   }
-  for (int64_t i = 1; i < p.count; i++) {
-    part = *g;
-    if (i != p.no) {
-      CEL_TRY(open_part(c, g, i, &opened, &part, err));
-      tensors += part.n_tensors;
-    }
-    part.values = first.values;  // what names mean is said in the first part alone
-    part.n_values = first.n_values;
+  if (tensors == opened->tensors) return CEL_OK;
+  return cel_fail(err, CEL_MALFORMED, "%s: the %lld parts hold %lld tensors, split.tensors.count is %lld", parts[0].file,
+                  (long long)opened->count, (long long)tensors, (long long)opened->tensors);
+}
+
+cel_status cel_gguf_open_parts(cel_checkpoint *c, cel_gguf *g, cel_err *err) {
+  place p;
+  CEL_TRY(read_place(g, &p, err));
+  if (p.count > 1) CEL_TRY(check_first(g, &p, err));
+  int64_t n = CEL_MAX(p.count, 1);
+  cel_gguf *parts = CEL_NEW_ARRAY(&c->priv->arena, cel_gguf, n);
+  if (!parts) return cel_fail_oom(err, "the parts of a model");
+  parts[0] = *g;
+  if (n > 1) CEL_TRY(open_others(c, g, &p, parts, err));
+  c->priv->parts = parts;
+  c->priv->n_parts = n;
+  *g = parts[0];
+  for (int64_t i = 1; i < n; i++) {
+    cel_gguf part = parts[i];
+    part.values = parts[0].values;  // what names mean is said in the first part alone
+    part.n_values = parts[0].n_values;
     CEL_TRY(cel_gguf_tensors(&part, &c->priv->list, err));
   }
-  if (tensors != p.tensors) {
-    return cel_fail(err, CEL_MALFORMED, "%s: the %lld parts hold %lld tensors, split.tensors.count is %lld", first.file,
-                    (long long)p.count, (long long)tensors, (long long)p.tensors);
-  }
-  *g = first;
   return CEL_OK;
 }

@@ -16,6 +16,25 @@
 #define DEEPSEEK_CJK "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"
 #define DEEPSEEK_PUNCTUATION \
   "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+"
+// Runs of numbers, cut so that the last pieces have three.
+#define THREES "\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))"
+#define SPACES_ONE "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"
+// Letters but Chinese ones, by case: Kimi's, where the sets are intersections with [^\p{Han}].
+#define NO_HAN(set) "(?:(?!\\p{Han})" set ")"
+#define KIMI_UPPER NO_HAN(UPPER)
+#define KIMI_LOWER NO_HAN(LOWER)
+#define KIMI(upper, lower) \
+  "[^\\r\\n\\p{L}\\p{N}]?" KIMI_UPPER upper KIMI_LOWER lower CONTRACTIONS "?"
+#define YOUTU_SCRIPTS                                                                                          \
+  "[\\x{AC00}-\\x{D7A3}\\x{3131}-\\x{318E}]+"                                                                    \
+  "|[\\x{FF01}\\x{2026}\\x{201C}\\x{201D}\\x{2018}\\x{2019}\\x{2014}\\x{FF1A}\\x{FF1B}\\x{FF0C}"             \
+  "\\x{3001}-\\x{303F}\\x{FE30}-\\x{FE4F}]+|[\\x{3105}-\\x{312F}]+"                                              \
+  "|[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
+// Scripts without spaces.
+#define ASIAN_SCRIPTS                                                                                             \
+  "[\\x{4E00}-\\x{9FFF}\\x{3400}-\\x{4DBF}\\x{F900}-\\x{FAFF}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}"            \
+  "\\x{FF65}-\\x{FF9F}\\x{2F00}-\\x{2FDF}\\x{E40}-\\x{E7F}\\x{E80}-\\x{EFF}\\x{1780}-\\x{17FF}"                 \
+  "\\x{1000}-\\x{109F}\\x{AA60}-\\x{AA7F}\\x{A9E0}-\\x{A9FF}\\x{AC00}-\\x{D7AF}\\x{1100}-\\x{11FF}]+"
 #define HAN_KANA "[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+"
 #define NO_PUNCTUATION " ?[^(\\s|.,!?\\x{2026}\\x{3002}\\x{FF0C}\\x{3001}\\x{964}\\x{6D4}\\x{60C})]+"
 // Letters with case, as DeepSeek LLM lists them.
@@ -43,24 +62,51 @@ static const cel_gguf_pre table[] = {
      .regexes = {cel_pattern_llama3}},
     {.names = "dbrx smaug-bpe chatglm-bpe", .regexes = {cel_pattern_llama3}},
     {.names = "glm4 glm5", .ignore_merges = true, .regexes = {cel_pattern_llama3}},
+    {.names = "jais-2",
+     .regexes = {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"
+                 "|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|" SPACES_ONE}},
     {.names = "minicpm5",
      .ignore_merges = true,
      .regexes = {"\\p{N}{1,3}", CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+" REST}},
     {.names = "smollm starcoder refact command-r codeshell exaone minerva-7b mellum2",
      .regexes = {"\\p{N}", cel_pattern_gpt2}},
-    {.names = "gpt-2 phi-2 gigachat a.x-4.0 mellum modern-bert exaone4 mpt olmo jais trillion granite-docling",
+    {.names = "gpt-2 phi-2 gigachat a.x-4.0 mellum modern-bert exaone4 mpt olmo jais trillion granite-docling jina-es jina-de "
+              "jina-v2-es jina-v2-de jina-v1-en jina-v2-code roberta-bpe",
      .regexes = {cel_pattern_gpt2}},
     {.names = "qwen2 stablelm2 deepseek-r1-qwen kormo f2llmv2 megrez hunyuan solar-open grok-2",
      .regexes = {cel_pattern_qwen2}},
+    {.names = "ufakzeka", .regexes = {"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" REST}},
+    {.names = "laguna", .regexes = {"[^\\n]+|[\\n]+", cel_pattern_qwen2}},
+    {.names = "exaone-moe",
+     .regexes = {CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}"
+                              "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"}},
     {.names = "qwen35", .regexes = {cel_pattern_qwen35}},
     {.names = "deepseek-llm",
      .regexes = {"[\r\n]", CASED_LETTERS, DEEPSEEK_PUNCTUATION, "\\s+$", DEEPSEEK_CJK, "\\p{N}+"}},
     {.names = "deepseek-coder", .regexes = {"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", DEEPSEEK_CJK, "\\p{N}"}},
     {.names = "deepseek-v3 hunyuan-dense joyai-llm hy_v4", .regexes = {"\\p{N}{1,3}", HAN_KANA, DEEPSEEK3}},
+    {.names = "spark2_5",
+     .regexes = {"\\p{N}{1,3}", HAN_KANA,
+                 "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+                 "| ?[\\p{P}\\p{S}]+|[\\r\\n]|\\s+(?!\\S)|\\s+",
+                 "\\p{N}"}},
+    {.names = "afmoe", .regexes = {THREES, ASIAN_SCRIPTS, DEEPSEEK3}},
+    {.names = "kimi-k2",
+     .regexes = {"[\\p{Han}]+|" KIMI("*", "+") "|" KIMI("+", "*") "|\\p{N}{1,3}" REST}},
     {.names = "falcon", .regexes = {"[\\p{P}\\$\\+<=>\\^~\\|`]+", cel_pattern_gpt2, "[0-9][0-9][0-9]"}},
     {.names = "tekken", .ignore_merges = true, .add_bos = true, .regexes = {CASED("") "|\\p{N}" CASED_REST}},
     {.names = "gpt-4o llama4 kanana2 talkie minimax-m2",
      .regexes = {CASED(CONTRACTIONS "?") "|\\p{N}{1,3}" CASED_REST}},
+    {.names = "granite-embed-multi-97m",
+     .ignore_merges = true,
+     .regexes = {CASED(CONTRACTIONS "?") "|\\p{N}{1,3}" CASED_REST}},
+    {.names = "youtu",
+     .ignore_merges = true,
+     .regexes = {YOUTU_SCRIPTS, CASED(CONTRACTIONS "?") "|\\p{N}" CASED_REST}},
+    {.names = "chameleon",
+     .add_bos = true,
+     .regexes = {"<sentinel:[0-9]+>", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", "([\\t\\n]|    |  )", "\\p{N}",
+                 "[\\p{P}!-/:-@\\[-`{-~]", cel_pattern_gpt2}},
     {.names = "tiny_aya cohere2moe",
      .regexes = {"\\d{1,3}(?=(?:\\d{3})*\\b)", CASED(CONTRACTIONS "?") "|\\p{N}{1,3}" CASED_REST}},
     {.names = "bailingmoe bailingmoe2 llada-moe",
@@ -72,7 +118,8 @@ static const cel_gguf_pre table[] = {
     {.names = "poro-chat bloom gpt3-finnish", .regexes = {NO_PUNCTUATION}},
     {.names = "viking", .regexes = {NO_PUNCTUATION, "\\p{N}"}},
     {.names = "superbpe", .regexes = {"\\p{N}+", "(?=(\\d{3})+(?!\\d))"}},
-    {.names = "gemma4", .add_bos = true, .plain = true, .regexes = {"[^\\n]+|[\\n]+"}},
+    {.names = "gemma4 granite-embed-multi-311m", .add_bos = true, .plain = true, .regexes = {"[^\\n]+|[\\n]+"}},
+    {.names = "sarvam-moe", .plain = true, .regexes = {"[^\\n]+|[\\n]+"}},
 };
 
 // Is `name` one of the names of a row?
@@ -91,6 +138,23 @@ const cel_gguf_pre *cel_gguf_pre_find(cel_str name) {
     if (row_has(&table[i], name)) return &table[i];
   }
   return NULL;
+}
+
+static bool same_regexes(const cel_gguf_pre *row, const cel_str *regexes, int n) {
+  for (int i = 0; i < CEL_GGUF_PRE_REGEXES; i++) {
+    if (i >= n) return !row->regexes[i];
+    if (!row->regexes[i] || !cel_str_is(regexes[i], row->regexes[i])) return false;
+  }
+  return n == CEL_GGUF_PRE_REGEXES;
+}
+
+bool cel_gguf_pre_match(const cel_str *regexes, int n, bool ignore_merges, bool plain, cel_str *name) {
+  for (int i = 0; i < CEL_COUNT(table); i++) {
+    if (table[i].ignore_merges != ignore_merges || table[i].plain != plain || !same_regexes(&table[i], regexes, n)) continue;
+    *name = (cel_str){table[i].names, strcspn(table[i].names, " ")};
+    return true;
+  }
+  return false;
 }
 
 void cel_gguf_pre_list(cel_buf *out) {

@@ -16,6 +16,8 @@ typedef struct cel_gguf_pre {
 
 // NULL when there is no such name.
 const cel_gguf_pre *cel_gguf_pre_find(cel_str name);
+// The other way round: the first name that stands for exactly these expressions. False when there is none.
+bool cel_gguf_pre_match(const cel_str *regexes, int n, bool ignore_merges, bool plain, cel_str *name);
 // Appends all names, separated by ", ".
 void cel_gguf_pre_list(cel_buf *out);
 

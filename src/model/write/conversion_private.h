@@ -1,0 +1,34 @@
+// What a conversion owns, shared by the files that fill it.
+#ifndef CEL_MODEL_WRITE_CONVERSION_PRIVATE_H
+#define CEL_MODEL_WRITE_CONVERSION_PRIVATE_H
+
+#include "model/write/conversion.h"
+
+struct cel_conversion {
+  const cel_checkpoint *c;
+  const cel_conversion_options *o;
+  cel_arena arena;
+  cel_arch arch;                  // where `family` is set
+  const cel_gguf_family *family;  // NULL where names are not changed
+  cel_write_plan plan;
+  cel_dtype plain;                // what becomes plain is this where neither source nor options say otherwise
+  int64_t n_quantized, n_left;
+  cel_gguf_head head;             // to GGUF
+  cel_json *config;               // to a folder
+  cel_out *out;
+  int *files;                     // malloc'ed
+};
+
+// convert_plan.c: the moves.
+CEL_MUST_CHECK cel_status cel_conversion_plan(cel_conversion *v, cel_err *err);
+// convert_gguf.c: the metadata, `head`.
+CEL_MUST_CHECK cel_status cel_conversion_make_head(cel_conversion *v, cel_err *err);
+// convert_config.c: config.json, `config`.
+CEL_MUST_CHECK cel_status cel_conversion_make_config(cel_conversion *v, cel_err *err);
+// read_back.c: opens what was written and compares every tensor's bytes with what was meant to be written.
+CEL_MUST_CHECK cel_status cel_conversion_read_back(const cel_conversion *v, cel_err *err);
+
+// GGUF in, GGUF out: names and metadata stay as they are.
+bool cel_conversion_is_raw(const cel_conversion *v);
+
+#endif

@@ -1,0 +1,115 @@
+// config.json of a new folder.
+#include <string.h>
+
+#include "base/macros.h"
+#include "model/write/conversion_private.h"
+
+static cel_status put(cel_json *obj, const char *key, cel_json *value, cel_err *err) {
+  return value && json_object_set_new(obj, key, value) == 0 ? CEL_OK : cel_fail_oom(err, "a config");
+}
+
+// Not taken over: what the new weights say anew, and a key of ours that GGUF files get when they are read.
+static bool is_dropped(const char *key) {
+  static const char *const keys[] = {"quantization", "quantization_config", "mlxcel_norm_plus_one_folded"};
+  for (int i = 0; i < CEL_COUNT(keys); i++) {
+    if (!strcmp(key, keys[i])) return true;
+  }
+  return false;
+}
+
+static cel_status copy_members(const cel_json *from, cel_json *to, cel_err *err) {
+  const char *key;
+  json_t *value;
+  json_object_foreach((json_t *)(uintptr_t)from, key, value) {
+    if (!is_dropped(key)) CEL_TRY(put(to, key, json_deep_copy(value), err));
+  }
+  return CEL_OK;
+}
+
+// The text level of a wrapper stands for itself: the new folder holds the text model alone.
+static cel_status text_level(const cel_json *root, cel_json *out, cel_err *err) {
+  static const char *const inherited[] = {"bos_token_id", "eos_token_id", "pad_token_id", "tie_word_embeddings", "torch_dtype", "dtype"};
+  const cel_json *text = cel_json_get(root, "text_config");
+  if (!json_is_object(text)) return copy_members(root, out, err);
+  CEL_TRY(copy_members(text, out, err));
+  for (int i = 0; i < CEL_COUNT(inherited); i++) {
+    const cel_json *value = json_object_get(root, inherited[i]);
+    if (value && !json_object_get(out, inherited[i])) CEL_TRY(put(out, inherited[i], json_deep_copy(value), err));
+  }
+  return CEL_OK;
+}
+
+static cel_json *quantization_block(const cel_scheme *s, cel_err *err) {
+  cel_json *block = json_object();
+  const char *mode = s->kind == CEL_SCHEME_AFFINE ? "affine" : cel_micro_name(s->bits, s->group);
+  bool ok = block && put(block, "group_size", json_integer(s->group), err) == CEL_OK &&
+            put(block, "bits", json_integer(s->bits), err) == CEL_OK && put(block, "mode", json_string(mode), err) == CEL_OK;
+  if (ok) return block;
+  json_decref(block);
+  return NULL;
+}
+
+// Under both keys, as mlx-lm writes it.
+static cel_status put_quantization(const cel_conversion *v, cel_json *config, cel_err *err) {
+  const cel_scheme *s = &v->o->scheme;
+  if (s->kind != CEL_SCHEME_AFFINE && s->kind != CEL_SCHEME_MICRO) return CEL_OK;
+  CEL_TRY(put(config, "quantization", quantization_block(s, err), err));
+  return put(config, "quantization_config", quantization_block(s, err), err);
+}
+
+static cel_json *rope_block(const cel_rope *r, cel_err *err) {
+  const struct { const char *key; double value; } rows[] = {
+    {"factor", r->factor}, {"low_freq_factor", r->low_freq_factor}, {"high_freq_factor", r->high_freq_factor}};
+  cel_json *block = json_object();
+  bool ok = block && put(block, "rope_type", json_string("llama3"), err) == CEL_OK &&
+            put(block, "original_max_position_embeddings", json_integer((int64_t)r->original_max_position), err) == CEL_OK;
+  for (int i = 0; ok && i < CEL_COUNT(rows); i++) ok = put(block, rows[i].key, json_real(rows[i].value), err) == CEL_OK;
+  if (ok) return block;
+  json_decref(block);
+  return NULL;
+}
+
+// Llama 3's rotation, which a GGUF file has as a tensor.
+static cel_status put_rope(const cel_conversion *v, cel_json *config, cel_err *err) {
+  const cel_tensor *t = cel_checkpoint_find(v->c, "rope_freqs.weight");
+  cel_rope r;
+  float divisors[1024];
+  if (!t) return CEL_OK;
+  bool readable = t->dtype == CEL_DT_F32 && t->rank == 1 && t->dims[0] * 2 == v->arch.ropes[0].dims && t->dims[0] <= 1024;
+  if (readable) cel_dtype_of(t->dtype)->widen(t->data, divisors, t->dims[0]);
+  if (!readable || !cel_rope_from_divisors(divisors, (int)t->dims[0], v->arch.ropes[0].theta, &r)) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"rope_freqs.weight\" is no rotation of Llama 3's kind: a config.json has no words "
+                    "for it", t->file);
+  }
+  return put(config, "rope_scaling", rope_block(&r, err), err);
+}
+
+static cel_status put_class(const cel_conversion *v, cel_json *config, cel_err *err) {
+  cel_json *list = json_array();
+  if (list && json_array_append_new(list, json_string(v->family->hf_class)) != 0) {
+    json_decref(list);
+    list = NULL;
+  }
+  return put(config, "architectures", list, err);
+}
+
+static const char *dtype_word(cel_dtype t) { return t == CEL_DT_F32 ? "float32" : t == CEL_DT_F16 ? "float16" : "bfloat16"; }
+
+static cel_status adapt(const cel_conversion *v, cel_json *config, cel_err *err) {
+  CEL_TRY(put_quantization(v, config, err));
+  if (v->c->format == CEL_FORMAT_GGUF) {
+    CEL_TRY(put_class(v, config, err));
+    CEL_TRY(put_rope(v, config, err));
+  }
+  const char *key = json_object_get(config, "dtype") ? "dtype" : "torch_dtype";
+  return put(config, key, json_string(dtype_word(v->plain)), err);
+}
+
+cel_status cel_conversion_make_config(cel_conversion *v, cel_err *err) {
+  if (!(v->config = json_object())) return cel_fail_oom(err, "a config");
+  CEL_TRY(text_level(v->c->config, v->config, err));
+  if (json_is_object(cel_json_get(v->c->config, "text_config")) && v->o->note) {
+    v->o->note(v->o->note_context, "only the text model is written: vision and audio parts are left out");
+  }
+  return adapt(v, v->config, err);
+}

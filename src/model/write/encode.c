@@ -1,0 +1,180 @@
+#include "model/write/encode.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "model/tensor_list.h"
+#include "model/write/quantize.h"
+
+enum { BAND_VALUES = 2 << 20 };  // 8 MiB of f32 in all members' hands together
+
+typedef struct band {
+  const cel_move *move;
+  int64_t first, n;                     // rows
+  uint8_t *pieces[CEL_MOVE_PIECES];     // room for n rows of each
+  float *scratch;                       // a row for each member
+  int64_t *bad;                         // [members]: a row that does not fit, -1
+} band;
+
+// ---- a row ------------------------------------------------------------------------------------------
+
+// Which row of the source becomes row r.
+static int64_t source_row(const cel_move *m, int64_t r) {
+  if (m->order == CEL_ROWS_AS_THEY_ARE) return r;
+  int64_t base = r - r % m->head_rows, k = r % m->head_rows, half = m->head_rows / 2;
+  if (m->order == CEL_ROWS_TO_NEIGHBOURS) return base + k / 2 + k % 2 * half;
+  return base + k % half * 2 + k / half;
+}
+
+static bool all_finite(const float *x, int64_t n) {
+  float all = 0;
+  for (int64_t i = 0; i < n; i++) all += x[i] * 0;  // NaN once it has met a NaN or an infinity
+  return all == 0;
+}
+
+// Values beyond F16 must not become infinite in silence; infinities that are there stay.
+static bool fits(const float *x, cel_dtype type, int64_t n) {
+  if (type != CEL_DT_F16) return true;
+  for (int64_t i = 0; i < n; i++) {
+    if (fabsf(x[i]) >= 65520 && isfinite(x[i])) return false;
+  }
+  return true;
+}
+
+static bool encode(const cel_move *m, float *x, uint8_t *const out[]) {
+  const cel_scheme *s = &m->to;
+  int64_t n = m->from.cols;
+  if (s->kind == CEL_SCHEME_PLAIN) {
+    cel_narrow(x, s->dtype, out[0], n);
+    return fits(x, s->dtype, n);
+  }
+  if (!all_finite(x, n)) return false;
+  if (s->kind == CEL_SCHEME_BLOCKS) {
+    (s->dtype == CEL_DT_Q8_0 ? cel_quantize_q8_0 : cel_quantize_q4_0)(x, out[0], n);
+    return true;
+  }
+  if (!fits(x, s->dtype, n)) return false;
+  cel_round_to(x, s->dtype, n);
+  if (s->kind == CEL_SCHEME_AFFINE) cel_quantize_affine(x, n, s->bits, s->group, s->dtype, out[0], out[1], out[2]);
+  else cel_quantize_micro(x, n, s->bits, s->group, s->dtype, out[0], out[1]);
+  return true;
+}
+
+static void read_values(const cel_move *m, int64_t r, float *x) {
+  if (m->computed) memcpy(x, m->computed, (size_t)m->from.cols * sizeof *x);
+  else cel_weight_row(&m->from, source_row(m, r), x);
+  for (int64_t i = 0; m->add != 0 && i < m->from.cols; i++) x[i] += m->add;
+}
+
+static void encode_rows(void *context, int member, int members) {
+  band *b = context;
+  const cel_move *m = b->move;
+  float *x = b->scratch + member * m->from.cols;
+  int64_t from = b->n * member / members, to = b->n * (member + 1) / members;
+  b->bad[member] = -1;
+  for (int64_t i = from; i < to; i++) {
+    uint8_t *out[CEL_MOVE_PIECES];
+    for (int k = 0; k < m->n_pieces; k++) out[k] = b->pieces[k] + i * m->row_bytes[k];
+    if (m->to.kind == CEL_SCHEME_KEEP) {
+      memcpy(out[0], (const uint8_t *)m->from.tensor->data + source_row(m, b->first + i) * m->row_bytes[0], (size_t)m->row_bytes[0]);
+      continue;
+    }
+    read_values(m, b->first + i, x);
+    if (!encode(m, x, out) && b->bad[member] < 0) b->bad[member] = b->first + i;
+  }
+}
+
+static cel_status check_band(const band *b, int members, cel_err *err) {
+  const cel_move *m = b->move;
+  for (int i = 0; i < members; i++) {
+    if (b->bad[i] < 0) continue;
+    bool half = m->to.dtype == CEL_DT_F16;
+    return cel_fail(err, CEL_INVALID, "%s: tensor \"%s\", row %lld: a value that is infinite, no number%s; it cannot be stored as "
+                    "asked%s", m->from.tensor ? m->from.tensor->file : "(computed)", cel_show(cel_str_of(m->pieces[0].name)).text,
+                    (long long)b->bad[i], half ? " or too large for F16" : "", half ? " (--dtype bf16 holds large ones)" : "");
+  }
+  return CEL_OK;
+}
+
+// ---- all of them ------------------------------------------------------------------------------------
+
+typedef struct runner {
+  cel_write_plan *plan;
+  cel_out *out;
+  const int *files;
+  cel_pool *pool;
+  const cel_write_watch *watch;
+  int64_t done, total;
+  band b;
+  cel_err *err;
+} runner;
+
+static cel_status report(runner *r) {
+  if (!r->watch || !r->watch->progress || r->watch->progress(r->watch->context, r->done, r->total)) return CEL_OK;
+  return cel_fail(r->err, CEL_CANCELLED, "interrupted");
+}
+
+static int64_t values_of(const cel_move *m) { return m->from.rows * m->from.cols; }
+
+static cel_status take_memory(runner *r, const cel_move *m, int64_t rows) {
+  int members = cel_pool_members(r->pool);
+  bool ok = true;
+  for (int k = 0; k < m->n_pieces; k++) ok &= (r->b.pieces[k] = malloc((size_t)(rows * m->row_bytes[k]) + 1)) != NULL;
+  int64_t cols = m->to.kind == CEL_SCHEME_KEEP ? 0 : m->from.cols;
+  r->b.scratch = malloc((size_t)cols * (size_t)members * sizeof(float) + 1);
+  r->b.bad = malloc((size_t)members * sizeof *r->b.bad);
+  return ok && r->b.scratch && r->b.bad ? CEL_OK : cel_fail_oom(r->err, "a band of rows");
+}
+
+static void drop_memory(band *b) {
+  for (int k = 0; k < CEL_MOVE_PIECES; k++) free(b->pieces[k]);
+  free(b->scratch);
+  free(b->bad);
+  *b = (band){0};
+}
+
+static cel_status write_band(runner *r, cel_move *m, cel_digest *digests) {
+  for (int k = 0; k < m->n_pieces; k++) {
+    int64_t bytes = r->b.n * m->row_bytes[k];
+    cel_digest_add(&digests[k], r->b.pieces[k], bytes);
+    CEL_TRY(cel_out_put(r->out, r->files[m->pieces[k].file], m->pieces[k].offset + r->b.first * m->row_bytes[k], r->b.pieces[k],
+                        bytes, r->err));
+  }
+  return CEL_OK;
+}
+
+static cel_status run_bands(runner *r, cel_move *m, int64_t rows) {
+  cel_digest digests[CEL_MOVE_PIECES] = {{0}};
+  CEL_TRY(take_memory(r, m, rows));
+  r->b.move = m;
+  for (int64_t at = 0; at < m->from.rows; at += rows) {
+    r->b.first = at;
+    r->b.n = CEL_MIN(rows, m->from.rows - at);
+    cel_pool_run(r->pool, encode_rows, &r->b);
+    CEL_TRY(check_band(&r->b, cel_pool_members(r->pool), r->err));
+    CEL_TRY(write_band(r, m, digests));
+    r->done += r->b.n * m->from.cols;
+    CEL_TRY(report(r));
+  }
+  for (int k = 0; k < m->n_pieces; k++) m->pieces[k].digest = cel_digest_end(&digests[k]);
+  return CEL_OK;
+}
+
+static cel_status run_move(runner *r, cel_move *m) {
+  int64_t rows = BAND_VALUES / CEL_MAX(m->from.cols, 1);
+  rows = CEL_MAX(CEL_MIN(rows, m->from.rows), 1);
+  if (m->from.cols == 0) rows = CEL_MAX(m->from.rows, 1);
+  cel_status s = run_bands(r, m, rows);
+  drop_memory(&r->b);
+  return s;
+}
+
+cel_status cel_write_plan_run(cel_write_plan *p, cel_out *out, const int *files, cel_pool *pool, const cel_write_watch *watch, cel_err *err) {
+  runner r = {.plan = p, .out = out, .files = files, .pool = pool, .watch = watch, .err = err};
+  for (int64_t i = 0; i < p->n; i++) r.total += values_of(&p->moves[i]);
+  CEL_TRY(report(&r));
+  for (int64_t i = 0; i < p->n; i++) CEL_TRY(run_move(&r, &p->moves[i]));
+  return CEL_OK;
+}

@@ -1,0 +1,73 @@
+// What is to be written, tensor by tensor: where each comes from, what becomes of its values, and which pieces of the
+// new files it makes. Made whole before the first byte is written, so that every refusal comes early.
+// Threads: made by one; read by many.
+#ifndef CEL_MODEL_WRITE_WRITE_PLAN_H
+#define CEL_MODEL_WRITE_WRITE_PLAN_H
+
+#include "base/arena.h"
+#include "model/checkpoint.h"
+
+typedef enum cel_scheme_kind {
+  CEL_SCHEME_KEEP,    // the bytes as they are
+  CEL_SCHEME_PLAIN,   // F32, F16 or BF16: `dtype`
+  CEL_SCHEME_AFFINE,  // MLX: words, scales and biases of `dtype`
+  CEL_SCHEME_MICRO,   // MLX: words and bytes of scale; values are rounded to `dtype` first
+  CEL_SCHEME_BLOCKS,  // GGUF: `dtype` is Q8_0 or Q4_0
+} cel_scheme_kind;
+
+typedef struct cel_scheme {
+  cel_scheme_kind kind;
+  cel_dtype dtype;
+  int bits, group;  // AFFINE, MICRO
+} cel_scheme;
+
+// The rows of a head's rotated halves: pairs (j, j + D/2) as in Hugging Face files, or neighbours (2j, 2j + 1).
+typedef enum cel_row_order { CEL_ROWS_AS_THEY_ARE, CEL_ROWS_TO_NEIGHBOURS, CEL_ROWS_TO_HALVES } cel_row_order;
+
+typedef struct cel_piece {  // one tensor of a new file
+  const char *name;
+  cel_dtype dtype;
+  int rank;
+  int64_t dims[CEL_TENSOR_MAX_RANK];  // outermost first
+  int64_t bytes;
+  int file;        // which of the new files
+  int64_t offset;  // in its data part until it is laid out, then in the file
+  uint64_t digest; // of the bytes written
+} cel_piece;
+
+enum { CEL_MOVE_PIECES = 3 };  // weight, scales, biases
+
+typedef struct cel_move {
+  cel_weight from;          // rows x cols of values; only .tensor (and rows, cols) for what is no matrix
+  const float *computed;    // instead of a tensor: values [cols] in one row
+  cel_scheme to;
+  cel_row_order order;
+  int64_t head_rows;        // rows of one head, for the order
+  float add;                // added to every value (Gemma's norms)
+  cel_piece pieces[CEL_MOVE_PIECES];
+  int n_pieces;
+  int64_t row_bytes[CEL_MOVE_PIECES];
+} cel_move;
+
+typedef struct cel_write_plan {
+  cel_arena *arena;   // names live here
+  cel_move *moves;    // malloc'ed
+  int64_t n, cap;
+  int n_files;        // of tensors
+  int64_t *file_data; // malloc'ed, [n_files]: bytes of each file's data part
+} cel_write_plan;
+
+void cel_write_plan_deinit(cel_write_plan *p);
+
+// The source of a move: the matrix MODULE of a checkpoint when `t` is its weight, else the tensor by itself. Scales and
+// biases of MLX weights are no moves of their own: *skip.
+CEL_MUST_CHECK cel_status cel_write_plan_source(const cel_checkpoint *c, const cel_tensor *t, cel_weight *out, bool *skip,
+                                          cel_err *err);
+// Can rows of this many values be stored so?
+bool cel_scheme_fits(const cel_scheme *s, int64_t cols);
+// Adds a move and makes its pieces: `name` is that of the weight; scales and biases take its stem.
+CEL_MUST_CHECK cel_status cel_write_plan_add(cel_write_plan *p, const cel_move *m, const char *name, cel_err *err);
+// Bytes of all pieces.
+int64_t cel_write_plan_bytes(const cel_write_plan *p);
+
+#endif
