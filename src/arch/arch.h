@@ -73,6 +73,7 @@ typedef struct cel_rope {
   double mscale, mscale_all_dim;             // yarn; 0: absent
   bool truncate;                             // yarn: floor/ceil of the correction range
   const float *long_factor, *short_factor;   // longrope [R/2]
+  double short_mscale, long_mscale;  // Phi-3.5-MoE: amplitudes of the two, whose frequencies are both the short ones; 0: absent
   const float *divisors;  // GGUF rope_freqs [R/2]: frequency j is divided by divisors[j]; NULL: none
 } cel_rope;
 
@@ -81,6 +82,8 @@ typedef struct cel_rope {
 // it. Pure.
 void cel_rope_frequencies(const cel_rope *r, int64_t length, float *f, float *amplitude);
 bool cel_rope_depends_on_length(const cel_rope *r);
+// Of one row of frequencies that are given at run time: R/2, and one more where the amplitude depends on the length, too.
+int cel_rope_columns(const cel_rope *r);
 
 typedef struct cel_layer {
   cel_mixer mixer;

@@ -83,6 +83,7 @@ typedef struct cel_rope_defaults {
   double partial;      // the class's partial_rotary_factor; 0: the family always rotates whole heads
   bool interleaved;
   bool yarn_is_longrope;      // Phi-3
+  bool mscales;               // longrope has short_mscale and long_mscale (Phi-3.5-MoE)
   const cel_rope *otherwise;  // the table of a file without any; dims and max_position are filled in
 } cel_rope_defaults;
 

@@ -9,9 +9,10 @@ static const cel_json *find(cel_keys k, const char *key) { return cel_json_get(k
 
 // The value as the file has it, in ASCII and cut to a readable length.
 static void show(const cel_json *v, char out[64]) {
-  char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
-  snprintf(out, 64, "%.56s%s", text ? text : "?", text && strlen(text) > 56 ? "..." : "");
-  free(text);
+  cel_buf text = {0};
+  if (v) cel_json_write(&text, v, (cel_json_style){.ascii = true, .real_digits = 9});
+  snprintf(out, 64, "%.56s%s", text.p ? text.p : "?", text.n > 56 ? "..." : "");
+  cel_buf_deinit(&text);
 }
 
 cel_status cel_keys_refuse(cel_keys k, const char *key, const cel_json *v, cel_status status, const char *right,

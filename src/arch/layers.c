@@ -28,7 +28,7 @@ cel_attention_kind cel_layer_even_sliding(int layer, int64_t unused) {
 
 static cel_status kind_of_word(const cel_json *item, int layer, cel_attention_kind *out, cel_err *err) {
   const char *word = json_is_string(item) ? json_string_value(item) : "";
-  if (strcmp(word, "full_attention") == 0) {
+  if (strcmp(word, "full_attention") == 0 || strcmp(word, "attention") == 0) {
     *out = CEL_ATTENTION_FULL;
   } else if (strcmp(word, "sliding_attention") == 0) {
     *out = CEL_ATTENTION_SLIDING;

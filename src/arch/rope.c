@@ -10,6 +10,8 @@ bool cel_rope_depends_on_length(const cel_rope *r) {
   return r->type == CEL_ROPE_DYNAMIC || r->type == CEL_ROPE_LONGROPE;
 }
 
+int cel_rope_columns(const cel_rope *r) { return r->dims / 2 + (r->short_mscale != 0); }
+
 // base^(2j/R) in f32: the wavelength over 2 pi of pair j.
 static float power(float base, int j, int dims) {
   float exponent = (float)(2 * j) / (float)dims;
@@ -77,13 +79,15 @@ static void yarn(const cel_rope *r, float *f) {
 }
 
 static void longrope(const cel_rope *r, int64_t length, float *f) {
-  const float *stretch = (double)length > r->original_max_position ? r->long_factor : r->short_factor;
+  bool is_long = (double)length > r->original_max_position && r->short_mscale == 0;
+  const float *stretch = is_long ? r->long_factor : r->short_factor;
   for (int j = 0; j < r->dims / 2; j++) f[j] = 1.0f / (stretch[j] * power((float)r->theta, j, r->dims));
 }
 
 static double yarn_mscale(double scale, double m) { return scale <= 1 ? 1 : 0.1 * m * log(scale) + 1; }
 
-static double amplitude_of(const cel_rope *r) {
+static double amplitude_of(const cel_rope *r, int64_t length) {
+  if (r->short_mscale != 0) return (double)length > r->original_max_position ? r->long_mscale : r->short_mscale;
   bool scales = r->type == CEL_ROPE_YARN || r->type == CEL_ROPE_LONGROPE;
   if (!scales) return 1;
   if (r->attention_factor != 0) return r->attention_factor;
@@ -105,5 +109,5 @@ void cel_rope_frequencies(const cel_rope *r, int64_t length, float *f, float *am
   }
   if (r->divisors)
     for (int j = 0; j < r->dims / 2; j++) f[j] /= r->divisors[j];
-  *amplitude = (float)amplitude_of(r);
+  *amplitude = (float)amplitude_of(r, length);
 }

@@ -90,7 +90,16 @@ static cel_status read_yarn(const source *s, const cel_arch *a, cel_rope *r, cel
   return cel_keys_bool(s->outer, "truncate", &r->truncate, err);
 }
 
-static cel_status read_longrope(cel_keys k, const cel_arch *a, cel_arena *arena, cel_rope *r, cel_err *err) {
+static cel_status read_mscales(cel_keys k, cel_rope *r, cel_err *err) {
+  CEL_TRY(cel_keys_need(k, "short_mscale", err));
+  CEL_TRY(cel_keys_need(k, "long_mscale", err));
+  CEL_TRY(cel_keys_num(k, "short_mscale", 1e-6, 1e6, &r->short_mscale, err));
+  return cel_keys_num(k, "long_mscale", 1e-6, 1e6, &r->long_mscale, err);
+}
+
+static cel_status read_longrope(const source *s, const cel_arch *a, cel_arena *arena, cel_rope *r, cel_err *err) {
+  cel_keys k = s->dict;
+  if (s->defaults->mscales) CEL_TRY(read_mscales(k, r, err));
   r->factor = (double)a->max_position / r->original_max_position;
   CEL_TRY(read_factor(k, false, r, err));
   CEL_TRY(cel_keys_num(k, "attention_factor", 1e-6, 1e6, &r->attention_factor, err));
@@ -118,7 +127,7 @@ static cel_status read_table(const source *s, const cel_arch *a, cel_arena *aren
     case CEL_ROPE_YARN: CEL_TRY(read_original(s, a, r, err)); return read_yarn(s, a, r, err);
     case CEL_ROPE_LONGROPE:
       CEL_TRY(read_original(s, a, r, err));
-      return read_longrope(s->dict, a, arena, r, err);
+      return read_longrope(s, a, arena, r, err);
   }
   return CEL_OK;
 }

@@ -107,7 +107,7 @@ static cel_status make_buffers(cel_model_handle *m, cel_err *err) {
   bool ok = m->by_row && m->weights && m->positions && m->slots && m->tokens && m->sample_scratch;
   for (int i = 0; i < m->arch.n_ropes && ok; i++) {
     if (!cel_rope_depends_on_length(&m->arch.ropes[i])) continue;
-    m->rope_freqs[i] = calloc(n * (size_t)(m->arch.ropes[i].dims / 2), sizeof(float));
+    m->rope_freqs[i] = calloc(n * (size_t)cel_rope_columns(&m->arch.ropes[i]), sizeof(float));
     ok = m->rope_freqs[i] != NULL;
   }
   return ok ? CEL_OK : cel_fail_oom(err, "a model's tables");
@@ -295,13 +295,14 @@ cel_status cel_xla_program_for(cel_model_handle *m, cel_entry entry, int64_t tok
 static void fill_rope(cel_model_handle *m, const cel_xla_program *p, const int32_t *positions, int64_t length) {
   for (int i = 0; i < m->arch.n_ropes; i++) {
     if (!m->rope_freqs[i]) continue;
-    int64_t half = m->arch.ropes[i].dims / 2;
+    int64_t half = m->arch.ropes[i].dims / 2, columns = cel_rope_columns(&m->arch.ropes[i]);
     for (int64_t t = 0; t < p->options.tokens; t++) {
-      float amplitude;
+      float amplitude, *row = m->rope_freqs[i] + t * columns;
       if (t && length) {
-        memcpy(m->rope_freqs[i] + t * half, m->rope_freqs[i], (size_t)half * sizeof(float));
+        memcpy(row, m->rope_freqs[i], (size_t)columns * sizeof(float));
       } else {
-        cel_rope_frequencies(&m->arch.ropes[i], length ? length : positions[t] + 1, m->rope_freqs[i] + t * half, &amplitude);
+        cel_rope_frequencies(&m->arch.ropes[i], length ? length : positions[t] + 1, row, &amplitude);
+        if (columns > half) row[half] = amplitude;
       }
     }
   }

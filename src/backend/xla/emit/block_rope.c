@@ -14,12 +14,20 @@ static hlo frequencies(cel_emit *e, int table, float *amplitude) {
     return NULL;
   }
   cel_rope_frequencies(r, 0, f, amplitude);
-  if (e->rope_freqs[table]) return e->rope_freqs[table];
+  hlo given = e->rope_freqs[table];
+  if (given) return cel_rope_columns(r) > half ? cel_hlo_slice_dim(b, given, 1, 0, half, 1) : given;
   return cel_hlo_broadcast(b, cel_hlo_dense(b, CEL_ET_F32, 1, &half, f), 2, dims, map);
 }
 
-static hlo scaled(cel_hlo_builder *b, hlo x, float by) {
-  return by == 1 ? x : cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, by);
+// x [N, R/2] times the amplitude: a constant, or the column behind the frequencies.
+static hlo scaled(cel_emit *e, int table, hlo x, float by) {
+  const cel_rope *r = &e->arch->ropes[table];
+  hlo given = e->rope_freqs[table];
+  cel_hlo_builder *b = &e->b;
+  int64_t half = r->dims / 2, map[2] = {0, 1};
+  if (!given || cel_rope_columns(r) == half || !x) return by == 1 ? x : cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, by);
+  hlo column = cel_hlo_slice_dim(b, given, 1, half, half + 1, 1);
+  return cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, cel_hlo_broadcast(b, column, 2, x->type->dims, map));
 }
 
 // Ministral 3: 1 + beta * ln(1 + floor(position / original)).
@@ -41,8 +49,8 @@ void cel_emit_rope_tables(cel_emit *e) {
     hlo position = cel_hlo_convert(b, e->positions, CEL_ET_F32);
     if (!f) return;
     hlo angle = cel_hlo_binary(b, CEL_HLO_MULTIPLY, cel_hlo_broadcast(b, position, 2, f->type->dims, map), f);
-    e->cos[i] = scaled(b, cel_hlo_unary(b, CEL_HLO_COSINE, angle), amplitude);
-    e->sin[i] = scaled(b, cel_hlo_unary(b, CEL_HLO_SINE, angle), amplitude);
+    e->cos[i] = scaled(e, i, cel_hlo_unary(b, CEL_HLO_COSINE, angle), amplitude);
+    e->sin[i] = scaled(e, i, cel_hlo_unary(b, CEL_HLO_SINE, angle), amplitude);
   }
   if (e->arch->q_pos_beta != 0) e->q_scale = query_scale(e);
 }

@@ -15,8 +15,8 @@
 // along dimension 1. A key is written at (slot, position) before its token attends to keys 0 .. position. A slot >= rows
 // writes nothing: rows of padding have it, behind real ones. Recurrent states (conv, delta) hold what the tokens before
 // left behind and are zero ahead of the first.
-// rope_freqs (one per rope table whose frequencies depend on the length) are per row; other tables are
-// constants of the module.
+// rope_freqs (one per rope table whose frequencies depend on the length) are per row, with the amplitude behind them
+// where that does, too (cel_rope_columns); other tables are constants of the module.
 //
 // What deserves a kernel is a stablehlo.composite "mlxcel.NAME" with its meaning as a private function:
 //   linear, quantized_linear    (x [N, in], weight...) -> [N, out]

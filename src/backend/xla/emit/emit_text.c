@@ -69,7 +69,7 @@ static void inputs(cel_emit *e) {
     const cel_rope *r = &e->arch->ropes[i];
     if (!cel_rope_depends_on_length(r)) continue;
     const char *name = cel_arena_printf(&e->b.module->arena, "rope_freqs_%d", i);
-    e->rope_freqs[i] = input(e, name, CEL_ET_F32, 2, e->n, r->dims / 2);
+    e->rope_freqs[i] = input(e, name, CEL_ET_F32, 2, e->n, cel_rope_columns(r));
   }
   int result = e->options.logits == CEL_LOGITS_NONE ? 0 : 1;
   for (int i = 0; i < CEL_STATE_COUNT; i++) {
