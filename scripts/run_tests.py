@@ -12,6 +12,7 @@ none is one. What the tests find in the environment (a test that lacks one skips
 
     MLXCEL_TEST_SMOLLM2       path of the SmolLM2 135M Instruct Q4_1 GGUF    (scripts/demo_model.py)
     MLXCEL_TEST_GEMMA3_270M   path of the Gemma 3 270M Q4_K_M GGUF           (scripts/demo_model.py gemma3-270m)
+    MLXCEL_TEST_VOCABS        folder of published vocabularies and templates (scripts/vocab_cache.py)
     MLXCEL_TEST_PYTHON        a python with tests/requirements.txt           (scripts/test_env.sh)
 """
 import argparse
@@ -101,6 +102,7 @@ def environment_of_tests():
     env = dict(os.environ)
     for name, command in (("MLXCEL_TEST_SMOLLM2", ["scripts/demo_model.py", "smollm2"]),
                           ("MLXCEL_TEST_GEMMA3_270M", ["scripts/demo_model.py", "gemma3-270m"]),
+                          ("MLXCEL_TEST_VOCABS", ["scripts/vocab_cache.py"]),
                           ("MLXCEL_TEST_PYTHON", ["scripts/test_env.sh"])):
         if not env.get(name):
             found = ask(command)

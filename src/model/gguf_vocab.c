@@ -64,6 +64,16 @@ static cel_status read_types(const reader *r, cel_gguf_vocab *v) {
   return CEL_OK;
 }
 
+static cel_status read_charsmap(const reader *r, cel_gguf_vocab *v) {
+  const cel_gguf_value *a;
+  const char *key = "tokenizer.ggml.precompiled_charsmap";
+  const cel_gguf_value *any = cel_gguf_find(r->g, key);
+  bool signed_bytes = any && any->type == CEL_GGUF_ARRAY && any->item_type == CEL_GGUF_I8;
+  CEL_TRY(find_array(r, key, signed_bytes ? CEL_GGUF_I8 : CEL_GGUF_U8, &a));
+  if (a) v->charsmap = (cel_str){(const char *)a->at, (size_t)a->count};
+  return CEL_OK;
+}
+
 // Absent, -1 and 2^32 - 1 all mean none. `strict`: an id outside the vocabulary is an error (a wrong end
 // id would run on for ever); otherwise it counts as none, as padding ids of older files are.
 static cel_status read_id(const reader *r, const char *key, bool strict, int64_t n_tokens, int32_t *out) {
@@ -109,9 +119,14 @@ static cel_status read_ids(const reader *r, cel_gguf_vocab *v) {
   CEL_TRY(read_id(r, "tokenizer.ggml.eom_token_id", true, n, &v->eom));
   CEL_TRY(read_id(r, "tokenizer.ggml.unknown_token_id", false, n, &v->unk));
   CEL_TRY(read_id(r, "tokenizer.ggml.padding_token_id", false, n, &v->pad));
+  CEL_TRY(read_id(r, "tokenizer.ggml.seperator_token_id", false, n, &v->sep));  // spelled so in the format
+  CEL_TRY(read_id(r, "tokenizer.ggml.cls_token_id", false, n, &v->cls));
   CEL_TRY(read_flag(r, "tokenizer.ggml.add_bos_token", &v->add_bos));
   CEL_TRY(read_flag(r, "tokenizer.ggml.add_eos_token", &v->add_eos));
   CEL_TRY(read_flag(r, "tokenizer.ggml.add_space_prefix", &v->add_space_prefix));
+  CEL_TRY(read_flag(r, "tokenizer.ggml.remove_extra_whitespaces", &v->merge_spaces));
+  CEL_TRY(read_flag(r, "tokenizer.ggml.normalizer.lowercase", &v->lowercase));
+  CEL_TRY(read_flag(r, "tokenizer.ggml.normalizer.strip_accents", &v->strip_accents));
   if (v->eot < 0) v->eot = end_of_turn_by_text(v);
   return CEL_OK;
 }
@@ -122,13 +137,14 @@ cel_status cel_gguf_read_vocab(const cel_gguf *g, cel_arena *arena, const cel_gg
   if (!cel_gguf_find(g, "tokenizer.ggml.tokens")) return CEL_OK;
   cel_gguf_vocab *v = CEL_NEW(arena, cel_gguf_vocab);
   if (!v) return cel_fail_oom(err, "a vocabulary");
-  v->model = v->pre = CEL_STR("");
+  v->model = v->pre = v->charsmap = CEL_STR("");
   CEL_TRY(cel_gguf_string(g, "tokenizer.ggml.model", &v->model, NULL, err));
   CEL_TRY(cel_gguf_string(g, "tokenizer.ggml.pre", &v->pre, NULL, err));
   CEL_TRY(read_strings(&r, "tokenizer.ggml.tokens", &v->tokens, &v->n_tokens));
   CEL_TRY(read_strings(&r, "tokenizer.ggml.merges", &v->merges, &v->n_merges));
   CEL_TRY(read_scores(&r, v));
   CEL_TRY(read_types(&r, v));
+  CEL_TRY(read_charsmap(&r, v));
   CEL_TRY(read_ids(&r, v));
   *out = v;
   return CEL_OK;

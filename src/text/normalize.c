@@ -169,6 +169,10 @@ cel_status cel_norm_charsmap(cel_text_build *b, cel_norms *norms, cel_str blob, 
   return add(b, norms, &n, err);
 }
 
+cel_status cel_norm_lowercase(cel_text_build *b, cel_norms *norms, cel_err *err) {
+  return add(b, norms, &(cel_norm){.run = cel_norm_run_lowercase}, err);
+}
+
 cel_status cel_norm_merge_spaces(cel_text_build *b, cel_norms *norms, cel_err *err) {
   return add(b, norms, &(cel_norm){.run = cel_norm_run_merge_spaces}, err);
 }

@@ -61,6 +61,7 @@ CEL_MUST_CHECK cel_status cel_norm_prepend(cel_text_build *b, cel_norms *norms, 
 CEL_MUST_CHECK cel_status cel_norm_charsmap(cel_text_build *b, cel_norms *norms, cel_str blob, cel_err *err);
 // Runs of spaces become one, those at the ends none.
 CEL_MUST_CHECK cel_status cel_norm_merge_spaces(cel_text_build *b, cel_norms *norms, cel_err *err);
+CEL_MUST_CHECK cel_status cel_norm_lowercase(cel_text_build *b, cel_norms *norms, cel_err *err);
 CEL_MUST_CHECK cel_status cel_norm_bert(cel_text_build *b, cel_norms *norms, bool lowercase, bool strip_accents,
                                         cel_err *err);
 CEL_MUST_CHECK cel_status cel_norm_replace_spaces(cel_text_build *b, cel_norms *norms, cel_str with, cel_err *err);

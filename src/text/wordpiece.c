@@ -2,18 +2,16 @@
 
 void cel_wordpiece_scratch_deinit(cel_wordpiece_scratch *s) { cel_vocab_parts_deinit(&s->parts); }
 
-// The tokens that begin with `head`, by what comes behind it.
-static bool index_behind(const cel_wordpiece *w, cel_arena *arena, cel_str head, cel_vocab *out,
+// The tokens that begin with `head` but not with `other`, by what comes behind the head.
+static bool index_behind(const cel_wordpiece *w, cel_arena *arena, cel_str head, cel_str other, cel_vocab *out,
                          cel_vocab_lengths *lengths) {
-  if (head.n == 0) {
+  if (head.n == 0 && other.n == 0) {
     *out = *w->vocab;
   } else {
-    int64_t n = 0;
-    for (int32_t e = 0; e < w->vocab->n; e++) n += cel_str_starts(cel_vocab_text(w->vocab, e), head);
-    if (!cel_vocab_init(out, arena, n, w->vocab->base)) return false;
+    if (!cel_vocab_init(out, arena, w->vocab->n, w->vocab->base)) return false;
     for (int32_t e = 0; e < w->vocab->n; e++) {
       cel_str text = cel_vocab_text(w->vocab, e);
-      if (!cel_str_starts(text, head)) continue;
+      if (!cel_str_starts(text, head) || (other.n && cel_str_starts(text, other))) continue;
       cel_vocab_put(out, (cel_str){text.p + head.n, text.n - head.n}, w->vocab->entries[e].id);
     }
   }
@@ -21,8 +19,8 @@ static bool index_behind(const cel_wordpiece *w, cel_arena *arena, cel_str head,
 }
 
 bool cel_wordpiece_index(cel_wordpiece *w, cel_arena *arena) {
-  return w->whole || (index_behind(w, arena, w->first, &w->heads, &w->head_lengths) &&
-                      index_behind(w, arena, w->prefix, &w->tails, &w->tail_lengths));
+  return w->whole || (index_behind(w, arena, w->first, CEL_STR(""), &w->heads, &w->head_lengths) &&
+                      index_behind(w, arena, w->prefix, w->first, &w->tails, &w->tail_lengths));
 }
 
 static cel_status put_unknown(const cel_wordpiece *w, cel_str piece, cel_ids *out, cel_err *err) {

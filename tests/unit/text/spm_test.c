@@ -139,8 +139,8 @@ static void gguf_vocabularies_that_are_not_right_are_refused_by_name(void **stat
   (void)state;
   cel_str tokens[] = {CEL_STR("a"), CEL_STR("b"), CEL_STR("ab")}, bad_merge[] = {CEL_STR("ab")};
   cel_gguf_vocab v = tiny(tokens, 3);
-  v.model = CEL_STR("rwkv");
-  refused(&v, CEL_UNSUPPORTED, "tokenizer.ggml.model \"rwkv\" is not supported; supported are gpt2, llama");
+  v.model = CEL_STR("plamo2");
+  refused(&v, CEL_UNSUPPORTED, "tokenizer.ggml.model \"plamo2\" is not supported; supported are gpt2, llama");
   v = tiny(tokens, 3);
   v.pre = CEL_STR("nope");
   refused(&v, CEL_UNSUPPORTED, "tokenizer.ggml.pre \"nope\" is not known; known are default, llama-bpe");
