@@ -165,14 +165,15 @@ static cel_status parse_bias(const char *text, cel_sampling *s, cel_logit_bias *
   *bias = calloc(n + 1, sizeof **bias);
   if (!json_is_object(json)) status = cel_fail(err, CEL_INVALID, "--logit-bias takes an object {\"ID\": bias, ...}");
   else if (!*bias) status = cel_fail_oom(err, "logit biases");
-  const char *key;
-  json_t *value;
+  size_t i;
+  cel_str key;
+  cel_json *value;
   if (status == CEL_OK) {
-    json_object_foreach(json, key, value) {
+    cel_json_object_foreach(json, i, key, value) {
       char *end;
-      long id = strtol(key, &end, 10);
-      if (*end || end == key || id < 0 || id > INT32_MAX || !json_is_number(value)) {
-        status = cel_fail(err, CEL_INVALID, "--logit-bias: \"%s\" must be a token id with a number", key);
+      long id = strtol(key.p, &end, 10);
+      if (end != key.p + key.n || end == key.p || id < 0 || id > INT32_MAX || !json_is_number(value)) {
+        status = cel_fail(err, CEL_INVALID, "--logit-bias: \"%s\" must be a token id with a number", key.p);
         break;
       }
       double x = json_number_value(value);

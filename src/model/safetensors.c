@@ -111,13 +111,13 @@ static cel_status read_entry(reading *r, const char *name, const cel_json *entry
 }
 
 static cel_status read_metadata(const reading *r, const cel_json *v) {
-  const char *key;
-  json_t *item;
+  size_t i;
+  cel_str key;
+  cel_json *item;
   if (!json_is_object(v)) return cel_fail(r->err, CEL_MALFORMED, "%s: __metadata__ is not an object", r->file);
-  json_object_foreach((json_t *)(uintptr_t)v, key, item) {
+  cel_json_object_foreach(v, i, key, item) {
     if (json_is_string(item)) continue;
-    return cel_fail(r->err, CEL_MALFORMED, "%s: __metadata__ \"%s\" is not a string", r->file,
-                    cel_show(cel_str_of(key)).text);
+    return cel_fail(r->err, CEL_MALFORMED, "%s: __metadata__ \"%s\" is not a string", r->file, cel_show(key).text);
   }
   return CEL_OK;
 }
@@ -147,10 +147,14 @@ static cel_status check_cover(const reading *r) {
 }
 
 static cel_status read_header(reading *r, const cel_json *header) {
-  const char *name;
-  json_t *entry;
-  json_object_foreach((json_t *)(uintptr_t)header, name, entry) {
-    CEL_TRY(strcmp(name, "__metadata__") == 0 ? read_metadata(r, entry) : read_entry(r, name, entry));
+  size_t i;
+  cel_str name;
+  cel_json *entry;
+  cel_json_object_foreach(header, i, name, entry) {
+    if (memchr(name.p, 0, name.n)) {
+      return cel_fail(r->err, CEL_MALFORMED, "%s: tensor \"%s\": a name with a NUL byte inside", r->file, cel_show(name).text);
+    }
+    CEL_TRY(cel_str_is(name, "__metadata__") ? read_metadata(r, entry) : read_entry(r, name.p, entry));
   }
   return check_cover(r);
 }

@@ -68,10 +68,11 @@ static bool missing_shard(const char *dir, cel_buf *what) {
   cel_buf_printf(&path, "%s/model.safetensors.index.json", dir);
   bool read = !path.failed && cel_json_load(path.p, 64 << 20, &index, NULL) == CEL_OK, missing = false;
   cel_buf_deinit(&path);
-  const char *tensor;
-  json_t *shard;
+  size_t i;
+  cel_str tensor;
+  cel_json *shard;
   if (!read) return say_missing(what, "a readable model.safetensors.index.json");
-  json_object_foreach(json_object_get(index, "weight_map"), tensor, shard) {
+  cel_json_object_foreach(cel_json_object_get(index, "weight_map"), i, tensor, shard) {
     const char *name = json_string_value(shard);
     if (!name || strchr(name, '/') || is_full(dir, name)) continue;
     missing = say_missing(what, name);

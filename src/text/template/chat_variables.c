@@ -3,7 +3,7 @@
 
 static const char *const reasoning_keys[] = {"reasoning_content", "thinking", "reasoning"};
 
-// Iterating does not change an object, but jansson's iterators want it writable.
+// Putting a value somewhere counts its document and changes nothing in it.
 static cel_json *writable(const cel_json *j) {
   union {
     const cel_json *in;
@@ -17,11 +17,12 @@ static bool put(cel_json *to, const char *key, size_t n, const cel_json *value) 
 }
 
 static bool put_all(cel_json *to, const cel_json *from, bool drop_null) {
-  cel_json *o = writable(from);
-  for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
-    const cel_json *v = json_object_iter_value(it);
+  size_t i;
+  cel_str key;
+  cel_json *v;
+  cel_json_object_foreach(from, i, key, v) {
     if (drop_null && json_is_null(v)) continue;
-    if (!put(to, json_object_iter_key(it), json_object_iter_key_len(it), v)) return false;
+    if (!put(to, key.p, key.n, v)) return false;
   }
   return true;
 }

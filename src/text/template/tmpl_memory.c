@@ -125,22 +125,15 @@ static cel_status from_array(cel_trender *r, const cel_json *j, int depth, cel_t
   return CEL_OK;
 }
 
-// Iterating does not change an object, but jansson's iterators want it writable.
-static cel_json *writable(const cel_json *j) {
-  union {
-    const cel_json *in;
-    cel_json *out;
-  } u = {j};
-  return u.out;
-}
-
 static cel_status from_object(cel_trender *r, const cel_json *j, int depth, cel_tval *out) {
   cel_tdict *d;
   CEL_TRY(cel_tdict_new(r, (int64_t)json_object_size(j), &d));
-  cel_json *o = writable(j);
-  for (void *it = json_object_iter(o); it; it = json_object_iter_next(o, it)) {
-    cel_tval key = cel_tstr((cel_str){json_object_iter_key(it), json_object_iter_key_len(it)}), value;
-    CEL_TRY(cel_tfrom_json(r, json_object_iter_value(it), depth + 1, &value));
+  size_t i;
+  cel_str name;
+  cel_json *member;
+  cel_json_object_foreach(j, i, name, member) {
+    cel_tval key = cel_tstr(name), value;
+    CEL_TRY(cel_tfrom_json(r, member, depth + 1, &value));
     CEL_TRY(cel_tdict_set(r, d, key, value));
   }
   *out = cel_tdictv(d);
@@ -149,18 +142,18 @@ static cel_status from_object(cel_trender *r, const cel_json *j, int depth, cel_
 
 cel_status cel_tfrom_json(cel_trender *r, const cel_json *j, int depth, cel_tval *out) {
   if (depth > CEL_T_DATA_DEPTH) return cel_tfail_limit(r, "the variables are nested deeper than %d", CEL_T_DATA_DEPTH);
-  switch (json_typeof(j)) {
-    case JSON_OBJECT: return from_object(r, j, depth, out);
-    case JSON_ARRAY: return from_array(r, j, depth, out);
-    case JSON_STRING:
+  switch (cel_json_typeof(j)) {
+    case CEL_JSON_OBJECT: return from_object(r, j, depth, out);
+    case CEL_JSON_ARRAY: return from_array(r, j, depth, out);
+    case CEL_JSON_STRING:
       if (json_string_length(j) > UINT32_MAX / 2) return cel_tfail_limit(r, "a string of 2 GiB or more");
       *out = cel_tstr((cel_str){json_string_value(j), json_string_length(j)});
       return CEL_OK;
-    case JSON_INTEGER: *out = cel_tint(json_integer_value(j)); return CEL_OK;
-    case JSON_REAL: *out = cel_tfloat(json_real_value(j)); return CEL_OK;
-    case JSON_TRUE:
-    case JSON_FALSE: *out = cel_tbool(json_is_true(j)); return CEL_OK;
-    case JSON_NULL: break;
+    case CEL_JSON_INTEGER: *out = cel_tint(json_integer_value(j)); return CEL_OK;
+    case CEL_JSON_REAL: *out = cel_tfloat(json_real_value(j)); return CEL_OK;
+    case CEL_JSON_TRUE:
+    case CEL_JSON_FALSE: *out = cel_tbool(json_is_true(j)); return CEL_OK;
+    case CEL_JSON_NULL: break;
   }
   *out = cel_tnone();
   return CEL_OK;
