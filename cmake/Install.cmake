@@ -32,6 +32,6 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "mlxcel runs language models from their pub
 GGUF) on the CPU: a program with its manual, and a C library.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)      # what the program and the library are linked with
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)  # and a trigger of ldconfig
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libjansson-dev, libpcre2-dev, libutf8proc-dev")  # for linking libmlxcel.a
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libpcre2-dev, libutf8proc-dev")  # for linking libmlxcel.a
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)

@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 root=$PWD/build/arm64-sysroot
-wanted="libjansson-dev libpcre2-dev libutf8proc-dev libedit-dev libcurl4-openssl-dev libcmocka-dev"
+wanted="libpcre2-dev libutf8proc-dev libedit-dev libcurl4-openssl-dev libcmocka-dev"
 stamp=$root/.made-from
 [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || exit 0
 

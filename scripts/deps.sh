@@ -62,7 +62,6 @@ else
 fi
 have cmake || need cmake
 have pkg-config || need pkg-config
-library jansson libjansson-dev jansson
 library libpcre2-8 libpcre2-dev pcre2
 library libutf8proc libutf8proc-dev utf8proc
 library libedit libedit-dev libedit

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs every fuzzer of tests/fuzz for a while: scripts/fuzz.sh [SECONDS-EACH [NAME...]]
-# Starts from the committed corpus; what is found new stays in build/fuzz/corpus, a crash beside it.
+# Starts from the committed corpus and the words of tests/fuzz/dict; what is found new stays in build/fuzz/corpus, a crash beside it.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-30}
@@ -18,7 +18,9 @@ for name in "$@"; do
   [ -x "$program" ] || { echo "fuzz.sh: there is no fuzzer $name" >&2; exit 2; }
   mkdir -p "build/fuzz/corpus/$name"
   echo "== $name, $seconds s"
-  "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -artifact_prefix="build/fuzz/$name-" -verbosity=0 \
+  dict=tests/fuzz/dict/$name.dict
+  [ -f "$dict" ] && dict="-dict=$dict" || dict=
+  "$program" ${dict:+"$dict"} -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -artifact_prefix="build/fuzz/$name-" -verbosity=0 \
     -print_final_stats=1 "build/fuzz/corpus/$name" "tests/fuzz/corpus/$name" || failed="$failed $name"
 done
 if [ -n "$failed" ]; then
