@@ -33,6 +33,9 @@
 //   kv_append                   (cache, new [N, kv, D], slots, positions) {layer}
 //   attention                   (q [N, heads, D], kcache, vcache, slots, positions, layer, [sinks [heads]])
 //                               {scale, softcap, window}
+//   short_conv                  (u [N, C], weight [taps, C], conv, slots, layer) -> (y [N, C], conv)
+//   gated_delta                 (q, k [N, key heads, d_k], v [N, value heads, d_v], g, beta [N, value heads], delta, slots,
+//                               layer) -> (o [N, value heads, d_v], delta)
 #ifndef CEL_XLA_EMIT_EMIT_H
 #define CEL_XLA_EMIT_EMIT_H
 

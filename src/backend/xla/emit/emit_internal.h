@@ -48,6 +48,7 @@ typedef struct cel_emit_scope {
 const cel_hlo_func *cel_emit_begin(cel_emit *e, cel_emit_scope *scope, const char *name, const char *key_fmt, ...)
     CEL_PRINTF(4, 5);
 const cel_hlo_func *cel_emit_end(cel_emit *e, cel_emit_scope *scope, hlo result);
+const cel_hlo_func *cel_emit_end_many(cel_emit *e, cel_emit_scope *scope, const hlo *results, int n);
 
 // block_weights.c: arguments of the whole walk.
 void cel_emit_weight_arguments(cel_emit *e);
@@ -92,6 +93,12 @@ hlo cel_emit_gated(cel_emit *e, cel_weight_role gate, cel_weight_role up, cel_we
 hlo cel_emit_gated_act(cel_emit *e, hlo gate, hlo up);
 // Writes fresh [N, heads, width] into a state at (entry, slots, positions); block_attention.c, used by block_mla.c too.
 void cel_emit_append(cel_emit *e, cel_state state, hlo entry, hlo fresh);  // entry: i32[], cel_layer.state
+// block_state.c: of a recurrent state, the rows that this step goes on from, [1 or N, dims[2], dims[3], dims[4]], and the
+// state with such rows put back. entry: i32[], cel_layer.state.
+hlo cel_emit_state_rows(cel_hlo_builder *b, hlo state, hlo entry, hlo slots);
+hlo cel_emit_state_write(cel_hlo_builder *b, hlo state, hlo entry, hlo slots, hlo fresh);
+// block_conv.c: u [N, C] through the layer's convolution and its state; weight [C * taps], a channel's taps together.
+hlo cel_emit_short_conv(cel_emit *e, int layer, hlo u, hlo weight);
 // cap * tanh(x / cap); x itself when cap is 0 (none).
 hlo cel_emit_softcap(cel_hlo_builder *b, hlo x, double cap);
 // Broadcasts of the shapes the blocks need: v [D] along the last of x's dimensions.

@@ -25,8 +25,12 @@ const cel_hlo_func *cel_emit_begin(cel_emit *e, cel_emit_scope *scope, const cha
 }
 
 const cel_hlo_func *cel_emit_end(cel_emit *e, cel_emit_scope *scope, hlo result) {
+  return cel_emit_end_many(e, scope, &result, 1);
+}
+
+const cel_hlo_func *cel_emit_end_many(cel_emit *e, cel_emit_scope *scope, const hlo *results, int n) {
   cel_hlo_builder *b = &e->b;
-  cel_hlo_return(b, &result, 1);
+  cel_hlo_return(b, results, n);
   cel_emit_function *f = CEL_NEW(&b->module->arena, cel_emit_function);
   const cel_hlo_func *made = b->func;
   b->func = scope->func;

@@ -105,6 +105,21 @@ typedef struct cel_hlo_scatter_dims {
 hlo cel_hlo_scatter(cel_hlo_builder *b, hlo x, hlo indices, hlo updates, const cel_hlo_scatter_dims *dims,
                     bool add);
 
+// ---- loops -------------------------------------------------------------------------------------
+// `turns` turns over carried values (a stablehlo.while with a counter of its own):
+//   counter = cel_hlo_loop_begin(b, &l, turns, init, n); ... the body, from counter and l.carried[0 .. n) alone ...
+//   cel_hlo_loop_end(b, &l, next);  ->  l.carried: what the last turn left
+enum { CEL_HLO_LOOP_MOST = 15 };
+typedef struct cel_hlo_loop {
+  cel_hlo_op *op;
+  cel_hlo_block *outer;
+  int n;
+  hlo counter;                      // i32[], 0 in the first turn
+  hlo carried[CEL_HLO_LOOP_MOST];
+} cel_hlo_loop;
+hlo cel_hlo_loop_begin(cel_hlo_builder *b, cel_hlo_loop *l, int64_t turns, const hlo *carried, int n);
+void cel_hlo_loop_end(cel_hlo_builder *b, cel_hlo_loop *l, const hlo *next);
+
 // ---- calls and composites ----------------------------------------------------------------------
 // Results of multi-result operations are value->def->results[i].
 hlo cel_hlo_call(cel_hlo_builder *b, const cel_hlo_func *callee, const hlo *args, int n);

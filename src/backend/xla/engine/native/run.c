@@ -116,6 +116,33 @@ static void run_attention(const member *m, const cel_step *s) {
   for (int64_t i = m->index; i < items; i += m->n) m->r->plan->kernels.attention(&a, i, i + 1, m->scratch);
 }
 
+// ---- recurrent states ------------------------------------------------------------------------------
+
+static void run_short_conv(const member *m, const cel_step *s) {
+  cel_short_conv c = s->u.conv.c;
+  c.u = at(m, s->in[0]);
+  c.weight = at(m, s->in[1]);
+  c.state = (float *)at(m, s->in[2]) + s->u.conv.layer * c.rows * c.slot_stride;
+  c.slots = at(m, s->in[3]);
+  c.y = at(m, s->out[0]);
+  range mine = share(m, s->solo, c.channels, 64);
+  if (mine.begin < mine.end) m->r->plan->kernels.short_conv(&c, mine.begin, mine.end);
+}
+
+static void run_delta(const member *m, const cel_step *s) {
+  cel_gated_delta d = s->u.delta.d;
+  d.q = at(m, s->in[0]);
+  d.k = at(m, s->in[1]);
+  d.v = at(m, s->in[2]);
+  d.g = at(m, s->in[3]);
+  d.beta = at(m, s->in[4]);
+  d.state = (float *)at(m, s->in[5]) + s->u.delta.layer * d.rows * d.slot_stride;
+  d.slots = at(m, s->in[6]);
+  d.o = at(m, s->out[0]);
+  range mine = share(m, s->solo, cel_delta_items(&d), 1);
+  if (mine.begin < mine.end) m->r->plan->kernels.gated_delta(&d, mine.begin, mine.end);
+}
+
 // ---- elementwise -----------------------------------------------------------------------------------
 
 enum { TILE = 256 };
@@ -220,6 +247,8 @@ static void run_step(const member *m, const cel_step *s) {
     case CEL_STEP_GATED: run_gated(m, s); break;
     case CEL_STEP_APPEND: run_append(m, s); break;
     case CEL_STEP_ATTENTION: run_attention(m, s); break;
+    case CEL_STEP_SHORT_CONV: run_short_conv(m, s); break;
+    case CEL_STEP_DELTA: run_delta(m, s); break;
     case CEL_STEP_ELEMENTWISE: run_elementwise(m, s); break;
     case CEL_STEP_CONVERT: run_convert(m, s); break;
     case CEL_STEP_SLICE_ROWS: run_slice_rows(m, s); break;

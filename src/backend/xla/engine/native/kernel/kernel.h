@@ -84,6 +84,43 @@ typedef struct cel_attention {
 int64_t cel_attention_items(const cel_attention *a);
 int64_t cel_attention_scratch_bytes(const cel_attention *a);  // per thread, a multiple of 64
 
+// ---- recurrent states --------------------------------------------------------------------------------
+
+// slot_step 1: token i is the next one of the sequence in row slots[i]; 0: all n tokens, in order, of row slots[0].
+// `state` is that of one layer: row r begins at r * slot_stride floats.
+
+// y_t[c] = sum over j of weight[j][c] * u_{t - taps + 1 + j}[c], terms added in the order of j. A row of the state is
+// [taps - 1][channels], the inputs before the first token, oldest first.
+typedef struct cel_short_conv {
+  const float *u, *weight;  // [n][channels], [taps][channels]
+  float *y, *state;
+  int64_t slot_stride, rows;
+  const int32_t *slots;
+  int slot_step;
+  int64_t n, channels;
+  int taps;                 // >= 2
+} cel_short_conv;
+
+// Value head h reads key head h / (n_v / n_k); S [d_k][d_v] is its state:
+//   S = exp(g) S;  d = beta (v - sum_i k[i] S[i]);  S[i] += k[i] d;  o = sum_i q[i] S[i], sums in the order of i.
+// An item is a block of CEL_DELTA_COLUMNS columns of one head of one sequence.
+enum { CEL_DELTA_COLUMNS = 32 };
+typedef struct cel_gated_delta {
+  const float *q, *k;     // [n][n_k][d_k]
+  const float *v;         // [n][n_v][d_v]
+  const float *g, *beta;  // [n][n_v]
+  float *o, *state;
+  int64_t slot_stride, rows;
+  const int32_t *slots;
+  int slot_step;
+  int64_t n;
+  int n_k, n_v, d_k, d_v;
+} cel_gated_delta;
+static inline int64_t cel_delta_blocks(const cel_gated_delta *d) { return (d->d_v + CEL_DELTA_COLUMNS - 1) / CEL_DELTA_COLUMNS; }
+static inline int64_t cel_delta_items(const cel_gated_delta *d) {
+  return (d->slot_step ? d->n : 1) * d->n_v * cel_delta_blocks(d);
+}
+
 // ---- the table --------------------------------------------------------------------------------------
 
 typedef struct cel_kernels {

@@ -9,6 +9,7 @@
 
 static float exp_of(float x) { return (float)exp((double)x); }
 static float log_of(float x) { return (float)log((double)x); }
+static float log1p_of(float x) { return (float)log1p((double)x); }
 static float tanh_of(float x) { return (float)tanh((double)x); }
 static float logistic_of(float x) { return (float)(1 / (1 + exp(-(double)x))); }
 static float sin_of(float x) { return (float)sin((double)x); }
@@ -20,6 +21,7 @@ static float cos_of(float x) { return (float)cos((double)x); }
   }
 UNARY(exp)
 UNARY(log)
+UNARY(log1p)
 UNARY(tanh)
 UNARY(logistic)
 UNARY(sin)

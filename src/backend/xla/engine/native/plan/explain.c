@@ -4,7 +4,8 @@
 static const char *const kind_names[] = {
     [CEL_STEP_LINEAR] = "linear",       [CEL_STEP_EMBED] = "embed",           [CEL_STEP_RMS_NORM] = "rms_norm",
     [CEL_STEP_ROPE] = "rope",           [CEL_STEP_GATED] = "gated",           [CEL_STEP_APPEND] = "kv_append",
-    [CEL_STEP_ATTENTION] = "attention", [CEL_STEP_ELEMENTWISE] = "elementwise", [CEL_STEP_CONVERT] = "convert",
+    [CEL_STEP_ATTENTION] = "attention", [CEL_STEP_SHORT_CONV] = "short_conv", [CEL_STEP_DELTA] = "gated_delta",
+    [CEL_STEP_ELEMENTWISE] = "elementwise", [CEL_STEP_CONVERT] = "convert",
     [CEL_STEP_SLICE_ROWS] = "slice_rows", [CEL_STEP_SLICE_COLUMNS] = "slice_columns",
     [CEL_STEP_TOP_K] = "top_k",         [CEL_STEP_EXPERTS] = "experts",       [CEL_STEP_REFERENCE] = "reference"};
 static void weight_line(cel_buf *out, const cel_linear *w) {
@@ -31,6 +32,14 @@ static void step_line(const cel_plan *p, const cel_step *s, cel_buf *out) {
       cel_buf_printf(out, " x%lld, %lld of %lld%s", (long long)s->u.experts->tokens, (long long)s->u.experts->k,
                      (long long)s->u.experts->experts, s->u.experts->combine ? " combined" : "");
       for (int i = 0; i < s->u.experts->n; i++) weight_line(out, &s->u.experts->stack[i].w);
+      break;
+    case CEL_STEP_SHORT_CONV:
+      cel_buf_printf(out, " x%lld, %d taps of %lld channels", (long long)s->u.conv.c.n, s->u.conv.c.taps,
+                     (long long)s->u.conv.c.channels);
+      break;
+    case CEL_STEP_DELTA:
+      cel_buf_printf(out, " x%lld, %d/%d heads of %dx%d", (long long)s->u.delta.d.n, s->u.delta.d.n_v, s->u.delta.d.n_k,
+                     s->u.delta.d.d_k, s->u.delta.d.d_v);
       break;
     case CEL_STEP_ELEMENTWISE:
       cel_buf_printf(out, " %d operations on %lld", s->u.elementwise.n, (long long)s->u.elementwise.elements);

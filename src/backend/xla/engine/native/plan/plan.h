@@ -5,6 +5,7 @@
 //   flatten.c      calls and composites without a kernel are inlined: one list of nodes over slots
 //   fold.c         nodes whose operands are constants or small bound weights are evaluated once
 //   steps.c        nodes to steps: kernels for composites, products that share an operand together
+//   recurrent.c    those of the composites that carry a state through a sequence
 //   elementwise.c  runs of f32 elementwise nodes become one step each
 //   memory.c       lifetimes, one arena, barriers between steps that touch the same memory
 //
@@ -47,8 +48,8 @@ typedef struct cel_node {
 
 typedef enum cel_step_kind {
   CEL_STEP_LINEAR, CEL_STEP_EMBED, CEL_STEP_RMS_NORM, CEL_STEP_ROPE, CEL_STEP_GATED, CEL_STEP_APPEND,
-  CEL_STEP_ATTENTION, CEL_STEP_ELEMENTWISE, CEL_STEP_CONVERT, CEL_STEP_SLICE_ROWS, CEL_STEP_SLICE_COLUMNS,
-  CEL_STEP_TOP_K, CEL_STEP_EXPERTS, CEL_STEP_REFERENCE,
+  CEL_STEP_ATTENTION, CEL_STEP_SHORT_CONV, CEL_STEP_DELTA, CEL_STEP_ELEMENTWISE, CEL_STEP_CONVERT,
+  CEL_STEP_SLICE_ROWS, CEL_STEP_SLICE_COLUMNS, CEL_STEP_TOP_K, CEL_STEP_EXPERTS, CEL_STEP_REFERENCE,
 } cel_step_kind;
 
 enum { CEL_LINEAR_MOST = 4 };
@@ -139,6 +140,14 @@ typedef struct cel_step {
       const cel_hlo_type *cache;
     } attention;
     struct {
+      cel_short_conv c;  // pointers likewise
+      int64_t layer;
+    } conv;
+    struct {
+      cel_gated_delta d;
+      int64_t layer;
+    } delta;
+    struct {
       cel_micro *micros;
       int n, n_temps;
       int64_t elements, row;  // row: length of the last dimension
@@ -196,6 +205,15 @@ cel_step *cel_plan_step(cel_plan *p, cel_step_kind kind, const cel_node *node); 
 int cel_plan_root(const cel_plan *p, int slot);                      // through aliases
 // Does a kernel exist for this composite, judging by its name, attributes and operand types?
 bool cel_plan_has_kernel(const cel_hlo_op *composite);
+// recurrent.c: the same for short_conv and gated_delta, and their steps.
+bool cel_plan_has_recurrent_kernel(const cel_hlo_op *composite, const char *name);
+bool cel_plan_is_recurrent(const char *name);
+cel_status cel_plan_recurrent_step(cel_plan *p, const cel_node *node, const char *name, cel_err *err);
+// The value of a constant i32[] slot within [0, layers).
+bool cel_plan_layer(cel_plan *p, int slot, int64_t layers, int64_t *out);
+// Makes result `out` of a node the operand `in`, updated in place: a state whose old value nobody reads afterwards.
+// Fails with the composite's name otherwise.
+cel_status cel_plan_in_place(cel_plan *p, const cel_node *node, int in, int out, const char *name, cel_err *err);
 // Describes a weight operand of a linear or embedding composite: format and bytes from attributes and
 // operands; false when no kernel reads it.
 bool cel_plan_linear(const cel_plan *p, const cel_node *node, int first_weight, cel_linear *out);

@@ -93,6 +93,7 @@ bool cel_plan_has_kernel(const cel_hlo_op *op) {
     return op->n_operands == 5 && f32_operands(op, 2, 0) && op->operands[0]->type->rank == 5 && i32_operands(op, 2, 5);
   }
   if (is(op, "mlxcel.top_k") || is(op, "mlxcel.expert_linear") || is(op, "mlxcel.expert_combine")) return cel_plan_has_experts(op);
+  if (cel_plan_is_recurrent(composite_name(op))) return cel_plan_has_recurrent_kernel(op, composite_name(op));
   if (!is(op, "mlxcel.attention") || (op->n_operands != 6 && op->n_operands != 7)) return false;
   if (op->n_operands == 7 && !is_sinks(op->operands[6]->type, op->operands[0]->type)) return false;
   const cel_hlo_type *q = op->operands[0]->type, *k = op->operands[1]->type, *y = op->results[0].type;
@@ -103,7 +104,7 @@ bool cel_plan_has_kernel(const cel_hlo_op *op) {
 
 // ---- steps -----------------------------------------------------------------------------------------
 
-static bool layer_of(cel_plan *p, int slot, int64_t layers, int64_t *out) {
+bool cel_plan_layer(cel_plan *p, int slot, int64_t layers, int64_t *out) {
   const int32_t *value = cel_plan_constant(p, slot);
   if (!value || *value < 0 || *value >= layers) return false;
   *out = *value;
@@ -186,24 +187,28 @@ static bool read_later(const cel_plan *p, int slot, const cel_node *from) {
   return false;
 }
 
+cel_status cel_plan_in_place(cel_plan *p, const cel_node *n, int in, int out, const char *name, cel_err *err) {
+  const cel_slot *root = &p->slots[cel_plan_root(p, n->in[in])];
+  bool donated = root->kind == CEL_SLOT_PARAM && p->program->params[root->index].kind == CEL_PARAM_STATE;
+  if (!donated || read_later(p, n->in[in], n)) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s works in place: its cache must be a state whose old value nobody reads "
+                    "afterwards", name);
+  }
+  p->slots[n->out[out]].kind = CEL_SLOT_ALIAS;
+  p->slots[n->out[out]].index = n->in[in];
+  return CEL_OK;
+}
+
 static cel_status append_step(cel_plan *p, cel_step *s, const cel_node *n, cel_err *err) {
   const cel_hlo_op *op = n->op;
   s->u.append.cache = op->operands[0]->type;
   s->u.append.tokens = op->operands[1]->type->dims[0];
   s->u.append.slot_per_token = op->operands[2]->type->rank == 1;
   s->solo = s->u.append.tokens < 8;
-  if (!layer_of(p, n->in[4], s->u.append.cache->dims[0], &s->u.append.layer)) {
+  if (!cel_plan_layer(p, n->in[4], s->u.append.cache->dims[0], &s->u.append.layer)) {
     return cel_fail(err, CEL_INVALID, "mlxcel.kv_append: the layer must be a constant within the cache");
   }
-  const cel_slot *root = &p->slots[cel_plan_root(p, n->in[0])];
-  bool donated = root->kind == CEL_SLOT_PARAM && p->program->params[root->index].kind == CEL_PARAM_STATE;
-  if (!donated || read_later(p, n->in[0], n)) {
-    return cel_fail(err, CEL_UNSUPPORTED, "mlxcel.kv_append works in place: the cache must be a state whose old value "
-                    "nobody reads afterwards");
-  }
-  p->slots[n->out[0]].kind = CEL_SLOT_ALIAS;  // in place
-  p->slots[n->out[0]].index = n->in[0];
-  return CEL_OK;
+  return cel_plan_in_place(p, n, 0, 0, "mlxcel.kv_append", err);
 }
 
 static cel_status attention_step(cel_plan *p, cel_step *s, const cel_node *n, cel_err *err) {
@@ -216,7 +221,7 @@ static cel_status attention_step(cel_plan *p, cel_step *s, const cel_node *n, ce
       .d = (int)q->dims[2], .dv = (int)op->results[0].type->dims[2],
       .scale = (float)float_of(op, "scale", 1), .softcap = (float)float_of(op, "softcap", 0),
       .window = int_of(op, "window", 0)};
-  if (!layer_of(p, n->in[5], k->dims[0], &s->u.attention.layer)) {
+  if (!cel_plan_layer(p, n->in[5], k->dims[0], &s->u.attention.layer)) {
     return cel_fail(err, CEL_INVALID, "mlxcel.attention: the layer must be a constant within the cache");
   }
   p->scratch_bytes = CEL_MAX(p->scratch_bytes, cel_attention_scratch_bytes(&s->u.attention.a));
@@ -228,6 +233,7 @@ static cel_status composite_step(cel_plan *p, const cel_node *n, cel_err *err) {
   if (is(op, "mlxcel.linear") || is(op, "mlxcel.quantized_linear")) return linear_step(p, n, err);
   if (is(op, "mlxcel.embedding") || is(op, "mlxcel.quantized_embedding")) return embed_step(p, n, err);
   if (is(op, "mlxcel.top_k") || is(op, "mlxcel.expert_linear") || is(op, "mlxcel.expert_combine")) return cel_plan_experts(p, n, err);
+  if (cel_plan_is_recurrent(composite_name(op))) return cel_plan_recurrent_step(p, n, composite_name(op), err);
   cel_step_kind kind = is(op, "mlxcel.rms_norm")    ? CEL_STEP_RMS_NORM
                        : is(op, "mlxcel.rope")      ? CEL_STEP_ROPE
                        : is(op, "mlxcel.gated_act") ? CEL_STEP_GATED
