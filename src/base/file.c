@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/map_guard.h"
+
 static cel_status open_for_read(const char *path, int *fd, int64_t *bytes, cel_err *err) {
   *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not hold us up
   if (*fd < 0) {
@@ -29,23 +31,47 @@ cel_status cel_map_open(const char *path, cel_map *out, cel_err *err) {
   int fd;
   int64_t bytes;
   CEL_TRY(open_for_read(path, &fd, &bytes, err));
-  *out = (cel_map){(const uint8_t *)"", 0};
+  *out = (cel_map){.data = (const uint8_t *)""};
   if (bytes == 0) {
     close(fd);
     return CEL_OK;
   }
   void *p = mmap(NULL, (size_t)bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-  int saved = errno;
-  close(fd);
   if (p == MAP_FAILED) {
-    return cel_fail(err, CEL_IO, "%s: cannot map %lld bytes: %s", path, (long long)bytes, strerror(saved));
+    cel_status s = cel_fail(err, CEL_IO, "%s: cannot map %lld bytes: %s", path, (long long)bytes, strerror(errno));
+    close(fd);
+    return s;
   }
-  *out = (cel_map){p, bytes};
+  int guard = cel_map_guard(p, (size_t)bytes);
+  if (guard < 0) {
+    munmap(p, (size_t)bytes);
+    close(fd);
+    return cel_fail(err, CEL_IO, "%s: %d files are mapped already, and no more can be", path, CEL_MAPS_MOST);
+  }
+  *out = (cel_map){p, bytes, fd, guard};
   return CEL_OK;
 }
 
+cel_status cel_map_check(const cel_map *map, const char *path, cel_err *err) {
+  struct stat st;
+  if (map->bytes == 0) return CEL_OK;
+  if (fstat(map->fd, &st) != 0) return cel_fail(err, CEL_IO, "%s: %s", path, strerror(errno));
+  if (st.st_size < map->bytes) {
+    return cel_fail(err, CEL_IO, "%s: the file became shorter while it was in use (%lld bytes of %lld are left); load it again when it is whole",
+                    path, (long long)st.st_size, (long long)map->bytes);
+  }
+  int64_t lost = cel_map_lost(map->guard);
+  if (lost < 0) return CEL_OK;
+  return cel_fail(err, CEL_IO, "%s: the bytes from %lld on could not be read while the file was in use (it became shorter, or the disk failed); load it again when it is whole",
+                  path, (long long)lost);
+}
+
 void cel_map_close(cel_map *map) {
-  if (map->bytes) munmap((void *)(uintptr_t)map->data, (size_t)map->bytes);
+  if (map->bytes) {
+    cel_map_release(map->guard);
+    munmap((void *)(uintptr_t)map->data, (size_t)map->bytes);
+    close(map->fd);
+  }
   *map = (cel_map){0};
 }
 

@@ -8,14 +8,21 @@
 #include "base/status.h"
 #include "base/str.h"
 
-// A read-only mapping of a whole file. An empty file maps to data = "" and bytes = 0.
+// A read-only mapping of a whole file. An empty file maps to data = "" and bytes = 0. Copies of the struct are views of the
+// one mapping.
 typedef struct cel_map {
   const uint8_t *data;
   int64_t bytes;
+  int fd, guard;  // of a mapping that is not empty
 } cel_map;
 
+// Should the file become shorter, or the disk fail, while the mapping is read, then what is lost reads as zeros and nothing
+// crashes (map_guard.h: a SIGBUS handler for the process): ask cel_map_check behind each piece of work.
 // Fails: CEL_NOT_FOUND when there is no such file, CEL_INVALID for a folder, CEL_IO otherwise.
 CEL_MUST_CHECK cel_status cel_map_open(const char *path, cel_map *out, cel_err *err);
+// CEL_IO when bytes of the file have been lost since it was mapped: what was read may have been zeros. `path` is for the
+// message. Cheap: one system call.
+CEL_MUST_CHECK cel_status cel_map_check(const cel_map *map, const char *path, cel_err *err);
 void cel_map_close(cel_map *map);  // a zeroed map is fine
 
 // Reads a file whole into a NUL-terminated buffer the caller frees. Refuses files over `max_bytes`

@@ -65,8 +65,11 @@ cel_status cel_lm_tokenizer(const char *path, cel_tokenizer **out, cel_err *err)
   }
   cel_checkpoint *c;
   CEL_TRY(cel_checkpoint_open(path, &c, err));
-  cel_status s = tokenizer_of(c, out, err);
+  cel_status s = cel_checkpoint_intact(c, tokenizer_of(c, out, err), err);
   cel_checkpoint_close(c);
+  if (s == CEL_OK) return s;
+  cel_tokenizer_free(*out);
+  *out = NULL;
   return s;
 }
 
@@ -175,6 +178,7 @@ cel_status cel_lm_open(const char *path, const cel_lm_options *options, cel_lm *
   if (s == CEL_OK) s = unite_end_ids(lm, err);
   lm->open_ms = cel_now_ms() - start;
   if (s == CEL_OK && options->need_backend) s = load_backend(lm, options, err);
+  if (lm->checkpoint) s = cel_checkpoint_intact(lm->checkpoint, s, err);
   if (s != CEL_OK) {
     cel_lm_close(lm);
     return s;
@@ -197,6 +201,21 @@ void cel_lm_close(cel_lm *lm) {
 
 // ---- prompts ---------------------------------------------------------------------------------------
 
+// The messages as this template can take them; *fit stays NULL when that is as they are.
+static cel_status fit_messages(const cel_lm *lm, const cel_template *t, const cel_json *messages, cel_json **fit, cel_err *err) {
+  bool takes = true;
+  if (cel_messages_have_parts(messages)) CEL_TRY(cel_template_takes_parts(t, lm->special_tokens, &takes, err));
+  if (!takes) CEL_TRY(cel_messages_join_parts(messages, fit, err));
+  if (!cel_messages_have_developer(messages)) return CEL_OK;
+  cel_json *joined = *fit;
+  cel_status s = cel_template_takes_developer(t, lm->special_tokens, &takes, err);
+  if (s == CEL_OK && takes) return CEL_OK;
+  *fit = NULL;
+  if (s == CEL_OK) s = cel_messages_without_developer(joined ? joined : messages, fit, err);
+  cel_json_decref(joined);
+  return s;
+}
+
 cel_status cel_lm_render(const cel_lm *lm, const cel_json *messages, const cel_json *tools, const cel_json *kwargs,
                          bool add_generation_prompt, cel_buf *out, cel_err *err) {
   const cel_template *t = tools && lm->chat_tools ? lm->chat_tools : lm->chat;
@@ -208,17 +227,14 @@ cel_status cel_lm_render(const cel_lm *lm, const cel_json *messages, const cel_j
     return cel_fail(err, CEL_UNSUPPORTED, "%s has no chat template: give raw text with --no-chat-template",
                     lm->checkpoint->path);
   }
-  cel_json *variables = NULL, *joined = NULL;
-  cel_status s = CEL_OK;
-  if (cel_messages_have_parts(messages) && !cel_template_takes_parts(t, lm->special_tokens)) {
-    s = cel_messages_join_parts(messages, &joined, err);
-  }
+  cel_json *variables = NULL, *fit = NULL;
+  cel_status s = fit_messages(lm, t, messages, &fit, err);
   if (s == CEL_OK) {
-    s = cel_chat_variables(joined ? joined : messages, tools, lm->special_tokens, kwargs, add_generation_prompt, &variables, err);
+    s = cel_chat_variables(fit ? fit : messages, tools, lm->special_tokens, kwargs, add_generation_prompt, &variables, err);
   }
   if (s == CEL_OK) s = cel_template_render(t, variables, NULL, out, err);
-  json_decref(joined);
-  json_decref(variables);
+  cel_json_decref(fit);
+  cel_json_decref(variables);
   return s;
 }
 

@@ -59,7 +59,8 @@ static cel_status sync_parent(const char *path, cel_err *err) {
 static bool same_content(const char *a, const char *b) {
   cel_map x = {0}, y = {0};
   bool same = cel_map_open(a, &x, NULL) == CEL_OK && cel_map_open(b, &y, NULL) == CEL_OK && x.bytes == y.bytes &&
-              memcmp(x.data, y.data, (size_t)x.bytes) == 0;
+              memcmp(x.data, y.data, (size_t)x.bytes) == 0 && cel_map_check(&x, a, NULL) == CEL_OK &&
+              cel_map_check(&y, b, NULL) == CEL_OK;
   cel_map_close(&x);
   cel_map_close(&y);
   return same;
