@@ -2,13 +2,13 @@
 #include "model/hub/hub_http.h"
 
 #include <curl/curl.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/str.h"
+#include "model/hub/http_head.h"
 
 struct cel_http {
   CURL *curl;
@@ -24,8 +24,7 @@ typedef struct transfer {
   cel_status status;         // of a callback that ended the transfer
   bool begun;
   int64_t taken;             // bytes of the body
-  int64_t content_length;    // -1: not said
-  int64_t range_from, range_total;  // of Content-Range; -1: not said
+  cel_http_head head;        // of the reply at hand
   size_t n_message;
 } transfer;
 
@@ -61,56 +60,11 @@ void cel_http_free(cel_http *h) {
 
 // ---- callbacks -----------------------------------------------------------------------------------------
 
-static void copy_printable(char *out, size_t size, const char *p, size_t n) {
-  size_t w = 0;
-  for (size_t i = 0; i < n && w + 1 < size; i++) out[w++] = (unsigned char)p[i] < ' ' || p[i] == 127 ? ' ' : p[i];
-  while (w && out[w - 1] == ' ') w--;
-  out[w] = 0;
-}
-
-// Is the line the header `name`? Then *value is what follows its colon.
-static bool header(cel_str line, const char *name, cel_str *value) {
-  size_t n = strlen(name);
-  if (line.n <= n || line.p[n] != ':' || strncasecmp(line.p, name, n) != 0) return false;
-  *value = (cel_str){line.p + n + 1, line.n - n - 1};
-  while (value->n && isspace((unsigned char)*value->p)) value->p++, value->n--;
-  while (value->n && isspace((unsigned char)value->p[value->n - 1])) value->n--;
-  return true;
-}
-
-static int64_t whole_number(cel_str s) {  // all of s; -1: no such thing
-  int64_t v = 0;
-  if (s.n == 0 || s.n > 18) return -1;
-  for (size_t i = 0; i < s.n; i++) {
-    if (!isdigit((unsigned char)s.p[i])) return -1;
-    v = v * 10 + (s.p[i] - '0');
-  }
-  return v;
-}
-
-// "bytes 100-199/200"; a total of "*" stays unknown.
-static void read_range(transfer *t, cel_str v) {
-  const char *dash = memchr(v.p, '-', v.n), *slash = memchr(v.p, '/', v.n);
-  if (!cel_str_starts(v, CEL_STR("bytes ")) || !dash || !slash || slash < dash) return;
-  t->range_from = whole_number((cel_str){v.p + 6, (size_t)(dash - v.p) - 6});
-  t->range_total = whole_number((cel_str){slash + 1, v.n - (size_t)(slash - v.p) - 1});
-}
-
 static size_t on_header(char *p, size_t size, size_t n, void *context) {
   transfer *t = context;
-  cel_str line = {p, size * n}, v;
-  if (cel_str_starts(line, CEL_STR("HTTP/"))) {  // another reply, as after 100 Continue
-    t->content_length = t->range_from = t->range_total = -1;
-    t->reply->error_code[0] = t->reply->message[0] = 0;
-  } else if (header(line, "Content-Length", &v)) {
-    t->content_length = whole_number(v);
-  } else if (header(line, "Content-Range", &v)) {
-    read_range(t, v);
-  } else if (header(line, "X-Error-Code", &v)) {
-    copy_printable(t->reply->error_code, sizeof t->reply->error_code, v.p, v.n);
-  } else if (header(line, "X-Error-Message", &v)) {
-    copy_printable(t->reply->message, sizeof t->reply->message, v.p, v.n);
-  }
+  cel_http_head_line(&t->head, (cel_str){p, size * n});
+  memcpy(t->reply->error_code, t->head.error_code, sizeof t->head.error_code);
+  memcpy(t->reply->message, t->head.message, sizeof t->head.message);
   return size * n;
 }
 
@@ -123,12 +77,12 @@ static int code_of(const transfer *t) {
 // The reply's head against what was asked for.
 static cel_status begin(transfer *t) {
   const cel_http_request *q = t->request;
-  int64_t from = 0, total = t->content_length;
+  int64_t from = 0, total = t->head.content_length;
   if (code_of(t) == 206) {
-    if (t->range_from != q->from || (q->expect >= 0 && t->range_total >= 0 && t->range_total != q->expect)) {
+    if (t->head.range_from != q->from || (q->expect >= 0 && t->head.range_total >= 0 && t->head.range_total != q->expect)) {
       t->reply->restart = true;
       return cel_fail(t->err, CEL_MALFORMED, "%s answers with another part of the file (from byte %lld of %lld) than asked for (from %lld of %lld)",
-                      t->reply->host, (long long)t->range_from, (long long)t->range_total, (long long)q->from, (long long)q->expect);
+                      t->reply->host, (long long)t->head.range_from, (long long)t->head.range_total, (long long)q->from, (long long)q->expect);
     }
     from = q->from;
     total = -1;
@@ -143,7 +97,7 @@ static cel_status begin(transfer *t) {
 static void add_message(transfer *t, const char *p, size_t n) {
   size_t room = sizeof t->reply->message - 1 - t->n_message;
   if (t->reply->message[0] && t->n_message == 0) return;  // a header said it
-  copy_printable(t->reply->message + t->n_message, room + 1, p, CEL_MIN(n, room));
+  cel_http_copy_printable(t->reply->message + t->n_message, room + 1, p, CEL_MIN(n, room));
   t->n_message = strlen(t->reply->message);
 }
 
@@ -266,7 +220,7 @@ static cel_status one_hop(transfer *t, const char *url, bool with_token) {
   char detail[CURL_ERROR_SIZE] = "";
   cel_status s = set_up(t, url, with_token, &headers, detail);
   if (s == CEL_OK) {
-    t->content_length = t->range_from = t->range_total = -1;
+    cel_http_head_init(&t->head);
     CURLcode code = curl_easy_perform(t->http->curl);
     t->reply->code = code_of(t);
     if (code != CURLE_OK || t->status != CEL_OK) s = failed(t, code, detail);
