@@ -189,6 +189,7 @@ cel_status cel_generate(const cel_lm *lm, cel_generation *g, const cel_request *
   cel_status s = CEL_OK;
   if (lm->tokenizer) s = cel_detokenizer_new(lm->tokenizer, !request->show_special, &j.detokenizer, err);
   if (s == CEL_OK) s = run(&j, g, cancel, err);
+  if (s == CEL_OK && j.piece.failed && j.detokenizer) s = cel_detokenizer_failure(j.detokenizer, err);
   if (s == CEL_OK && (j.safe.failed || j.piece.failed || reply->text.failed)) s = cel_fail_oom(err, "a reply's text");
   cel_detokenizer_free(j.detokenizer);
   cel_stop_deinit(&j.stop);

@@ -22,6 +22,9 @@ typedef struct step_state {
 struct cel_detokenizer {
   const cel_tokenizer *t;
   bool skip_special, failed, started;
+  cel_err err;         // of a failure that is not want of memory
+  size_t entered;      // bytes of all tokens so far,
+  size_t moved;        // and of all that went from step to step
   cel_buf *out;
   cel_buf tail;        // the start of a character that is not whole yet
   cel_regex_run regex;
@@ -29,6 +32,20 @@ struct cel_detokenizer {
 };
 
 static void feed(cel_detokenizer *d, int k, cel_str s, int flags);
+
+// ---- growth ------------------------------------------------------------------------------------------
+
+// A decoder's replacements could make any amount of text of one token: see CEL_TEXT_GROWTH.
+static size_t room(const cel_detokenizer *d) {
+  return CEL_MIN(d->entered, (size_t)CEL_TEXT_MOST) * CEL_TEXT_GROWTH + CEL_TEXT_SLACK;
+}
+
+static void fail_growth(cel_detokenizer *d) {
+  if (d->err.status == CEL_OK) {
+    cel_fail(&d->err, CEL_TOO_LONG, "tokens of %zu bytes grow to more than %zu in the tokenizer's decoder", d->entered, room(d));
+  }
+  d->failed = true;
+}
 
 // --- UTF-8 --------------------------------------------------------------------------------------------
 
@@ -100,6 +117,7 @@ static void feed_literal(cel_detokenizer *d, int k, const cel_pattern *find, cel
     if ((size_t)now == find->literal.n) {
       cel_buf_adds(&text, with);
       y->matched = 0;
+      if (text.n > room(d)) break;  // feed says so
     }
   }
   if (flags & END) {
@@ -127,8 +145,8 @@ static void feed_regex(cel_detokenizer *d, int k, const cel_decode_step *step, s
   cel_find f = {.pattern = &step->find, .run = &d->regex, .text = in};
   size_t done = 0;
   for (bool found = true; found;) {
-    if (cel_find_next(&f, &found, NULL) != CEL_OK) d->failed = true, found = false;
-    if (!found) break;
+    if (cel_find_next(&f, &found, &d->err) != CEL_OK) d->failed = true, found = false;
+    if (!found || text.n > room(d)) break;
     cel_buf_add(&text, in.p + done, f.start - done);
     cel_buf_adds(&text, step->with);
     done = f.end;
@@ -278,6 +296,12 @@ static void feed_ctc(cel_detokenizer *d, int k, const cel_decode_step *step, ste
 }
 
 static void feed(cel_detokenizer *d, int k, cel_str s, int flags) {
+  if (d->failed) return;
+  d->moved += s.n + 1;
+  if (s.n > room(d) || d->moved / (size_t)(d->t->decoder.n + 1) > room(d)) {
+    fail_growth(d);
+    return;
+  }
   if (k == d->t->decoder.n) {
     sink(d, s, flags);
     return;
@@ -361,11 +385,16 @@ static void report(cel_detokenizer *d, cel_buf *out) {
   if (failed) out->failed = true;
 }
 
+cel_status cel_detokenizer_failure(const cel_detokenizer *d, cel_err *err) {
+  return d->err.status == CEL_OK ? cel_fail_oom(err, "decoding tokens") : cel_fail(err, d->err.status, "%s", d->err.text);
+}
+
 void cel_detokenizer_push(cel_detokenizer *d, int32_t id, cel_buf *out) {
   const cel_tokenizer *t = d->t;
   if (id < 0 || id >= t->size || !(t->tokens[id].flags & CEL_TOKEN_KNOWN)) return;
   if (d->skip_special && (t->tokens[id].flags & CEL_TOKEN_SPECIAL)) return;
   d->out = out;
+  d->entered += t->tokens[id].text.n + 1;
   feed(d, 0, t->tokens[id].text, BEGIN | END);
   report(d, out);
 }
@@ -383,6 +412,7 @@ cel_status cel_decode(const cel_tokenizer *t, const int32_t *ids, int64_t n, boo
   CEL_TRY(cel_detokenizer_new(t, skip_special, &d, err));
   for (int64_t i = 0; i < n; i++) cel_detokenizer_push(d, ids[i], out);
   cel_detokenizer_finish(d, out);
+  cel_status s = out->failed ? cel_detokenizer_failure(d, err) : CEL_OK;
   cel_detokenizer_free(d);
-  return out->failed ? cel_fail_oom(err, "decoding tokens") : CEL_OK;
+  return s;
 }

@@ -51,6 +51,8 @@ CEL_MUST_CHECK cel_status cel_detokenizer_new(const cel_tokenizer *t, bool skip_
 void cel_detokenizer_free(cel_detokenizer *d);
 void cel_detokenizer_push(cel_detokenizer *d, int32_t id, cel_buf *out);
 void cel_detokenizer_finish(cel_detokenizer *d, cel_buf *out);
+// When `out` has failed: what for. CEL_OOM; or CEL_TOO_LONG, when the tokenizer's decoder makes too much of its tokens.
+cel_status cel_detokenizer_failure(const cel_detokenizer *d, cel_err *err);
 // All at once: the text of ids[n], as decode() of the reference gives it.
 CEL_MUST_CHECK cel_status cel_decode(const cel_tokenizer *t, const int32_t *ids, int64_t n, bool skip_special,
                                      cel_buf *out, cel_err *err);

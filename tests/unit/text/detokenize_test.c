@@ -142,6 +142,37 @@ static void a_regular_expression_sees_the_whole_token(void **state) {
   cel_tokenizer_free(t);
 }
 
+// Ten replacements, each a hundredfold: 10^20 bytes of one letter, were they made.
+static void a_decoder_cannot_make_any_amount_of_text(void **state) {
+  (void)state;
+  char hundred[101];
+  memset(hundred, 'a', 100);
+  hundred[100] = 0;
+  for (int regex = 0; regex < 2; regex++) {
+    cel_buf b = {0}, out = {0};
+    cel_json *json;
+    cel_tokenizer *t;
+    cel_err err = {0};
+    cel_buf_addz(&b, "{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[");
+    for (int i = 0; i < 10; i++) {
+      cel_buf_printf(&b, "%s{\"type\":\"Replace\",\"pattern\":{\"%s\":\"a\"},\"content\":\"%s\"}", i ? "," : "", regex ? "Regex" : "String", hundred);
+    }
+    cel_buf_addz(&b, "]}}");
+    assert_int_equal(cel_json_parse(cel_buf_str(&b), "t", &json, &err), CEL_OK);
+    assert_int_equal(cel_tokenizer_from_json(json, NULL, "t", &t, &err), CEL_OK);
+    const int32_t good[] = {1, 1}, bad[] = {1, 0};
+    assert_int_equal(cel_decode(t, good, 2, false, &out, &err), CEL_OK);
+    assert_string_equal(out.p, "bb");
+    cel_buf_clear(&out);
+    assert_int_equal(cel_decode(t, bad, 2, false, &out, &err), CEL_TOO_LONG);
+    assert_non_null(strstr(err.text, "decoder"));
+    cel_tokenizer_free(t);
+    cel_json_decref(json);
+    cel_buf_deinit(&b);
+    cel_buf_deinit(&out);
+  }
+}
+
 static void without_a_decoder_tokens_are_joined_by_spaces(void **state) {
   (void)state;
   cel_tokenizer *t = from("{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]}}");
@@ -161,6 +192,7 @@ int main(void) {
       cmocka_unit_test(byte_tokens_wait_for_the_end_of_their_run),
       cmocka_unit_test(replacements_reach_over_tokens_once_they_are_fused),
       cmocka_unit_test(a_regular_expression_sees_the_whole_token),
+      cmocka_unit_test(a_decoder_cannot_make_any_amount_of_text),
       cmocka_unit_test(without_a_decoder_tokens_are_joined_by_spaces),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
