@@ -95,7 +95,8 @@ cel_status cel_conversion_write(cel_conversion *v, const char *destination, bool
   CEL_TRY(folder ? begin_folder(v, err) : begin_file(v, err));
   CEL_TRY(cel_write_plan_run(&v->plan, v->out, v->files, pool, watch, err));
   CEL_TRY(cel_out_flush(v->out, err));
-  return cel_conversion_read_back(v, err);
+  cel_status s = cel_conversion_read_back(v, err);
+  return cel_checkpoint_intact(v->c, s, err);  // what was read of the source may have been zeros
 }
 
 const char *cel_conversion_path(const cel_conversion *v) { return cel_out_path(v->out); }
