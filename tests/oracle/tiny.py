@@ -41,6 +41,8 @@ class Tiny:
     stale: bool = False  # decoding differs from recomputing by design (dynamic NTK)
     slack: float = 1.0  # on the tolerance
     convert: Optional[Callable] = None  # (config dict, tensors) -> the same, for families without a class
+    unread: dict = field(default_factory=dict)  # old spellings that transformers does not read by itself
+    then: Optional[Callable] = None  # (name, tiny, folder): more files
     probe: Optional[Callable] = None  # context manager that yields a list of further router margins
 
     @property
@@ -233,6 +235,11 @@ def make(name, tiny):
     check_legacy(folder, cases, logits)
     if tiny.convert:
         convert_folder(tiny, folder)
+    if tiny.unread:
+        path = os.path.join(folder, "config.legacy.json")
+        with open(path) as f:
+            legacy = json.load(f)
+        write_config(path, dict(legacy, **tiny.unread))
     os.chmod(os.path.join(folder, "model.safetensors"), 0o644)
     np.save(os.path.join(folder, "logits.npy"), logits)
     head = dict(source=versions() + "; f32, eager", seed=seed, tolerance=tol, max_logit=round(float(np.abs(logits).max()), 3))
@@ -241,6 +248,8 @@ def make(name, tiny):
     elif effects:
         head["off_effect"] = {k: round(e, 3) for k, e in effects.items()}
     write_json(os.path.join(folder, "oracle.json"), head, cases)
+    if tiny.then:
+        tiny.then(name, tiny, folder)
     size = sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder))
     print(name, "seed", seed, "max", head["max_logit"], "off", effects, "least gap", min(min(c["gap"]) for c in cases),
           "distinct", [len(set(c["greedy"])) for c in cases], size, "bytes", flush=True)

@@ -88,7 +88,7 @@ MOE = {
                        n_shared_experts=1, first_k_dense_replace=1, routed_scaling_factor=1.5, n_group=1, topk_group=1,
                        norm_topk_prob=True, rope_parameters=PLAIN)),
     "exaonemoe": Tiny("ExaoneMoe", "EXAONE 4's attention in a block with norms before, the sigmoid router",
-                      dict(SMALL, num_hidden_layers=4, head_dim=32, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32,
+                      dict(SMALL, head_dim=32, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32,
                            num_shared_experts=1, first_k_dense_replace=1, routed_scaling_factor=1.5, n_group=1, topk_group=1,
-                           norm_topk_prob=True, sliding_window=8, sliding_window_pattern=4, rope_parameters=PLAIN)),
+                           norm_topk_prob=True, sliding_window=8, sliding_window_pattern=2, rope_parameters=PLAIN)),
 }

@@ -2,11 +2,19 @@
 
 What their files call things is known from other readers of them, not from a published checkpoint.
 """
+import json
+import os
 import re
+import tempfile
+import zlib
 
+import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 
-from tiny import PLAIN, Tiny
+from reference import tolerance, versions, write_json
+from tiny import PLAIN, Tiny, load, prompts, run, write_config
+from tiny_dense import PHI3
 from tiny_moe import EXPERTS
 
 SMALL = dict(vocab_size=128)
@@ -74,6 +82,60 @@ def deepseek(config, tensors):
                     first_k_dense_replace=1, moe_layer_freq=1, scoring_func="softmax"), out
 
 
+ADAPTERS = {"speech": dict(r=8, lora_alpha=16), "vision": dict(r=8, lora_alpha=8)}
+ADAPTED = re.compile(r"(.*\.(?:qkv_proj|o_proj|gate_up_proj|down_proj))\.weight")
+
+
+def phi4mm(config, tensors):
+    """Phi 3 with a low-rank addition to every projection for each kind of input but text."""
+    out = {}
+    for key, w in tensors.items():
+        m = ADAPTED.match(key)
+        if not m:
+            out[key] = w
+            continue
+        out[m[1] + ".base_layer.weight"] = w
+        for kind, a in ADAPTERS.items():
+            for part, shape in (("lora_A", (a["r"], w.shape[1])), ("lora_B", (w.shape[0], a["r"]))):
+                name = "%s.%s.%s.weight" % (m[1], part, kind)
+                g = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+                out[name] = (0.15 * torch.randn(shape, generator=g)).bfloat16()
+    return as_model(config, "phi4mm", "Phi4MMForCausalLM", **{k + "_lora": dict(a) for k, a in ADAPTERS.items()}), out
+
+
+def merged(tensors, kind):
+    a, out = ADAPTERS[kind], {}
+    for key, w in tensors.items():
+        if ".lora_" in key:
+            continue
+        if ".base_layer" in key:
+            stem = key.removesuffix(".base_layer.weight")
+            down, up = (tensors["%s.%s.%s.weight" % (stem, p, kind)].float() for p in ("lora_A", "lora_B"))
+            key, w = stem + ".weight", w.float() + a["lora_alpha"] / a["r"] * (up @ down)
+        out[key] = w.float().contiguous()
+    return out
+
+
+def adapted_oracles(name, tiny, folder):
+    """oracle.<kind>.json and logits.<kind>.npy: the same prompt with an adapter on."""
+    tensors = load_file(os.path.join(folder, "model.safetensors"))
+    with open(os.path.join(folder, "config.json")) as f:
+        config = dict(json.load(f), model_type="phi3", architectures=["Phi3ForCausalLM"], dtype="float32")
+    for kind in ADAPTERS:
+        with tempfile.TemporaryDirectory() as other:
+            write_config(os.path.join(other, "config.json"), config)
+            save_file(merged(tensors, kind), os.path.join(other, "model.safetensors"), metadata={"format": "pt"})
+            model = load(other)
+        found = None
+        for attempt in range(50):
+            found = found or run(lambda: model, prompts("%s/%s/%d" % (name, kind, attempt), (24,), 128), [24], afresh=True)
+        cases, logits = found
+        np.save(os.path.join(folder, "logits.%s.npy" % kind), logits)
+        write_json(os.path.join(folder, "oracle.%s.json" % kind),
+                   dict(source=versions() + "; f32, eager, Phi 3 with the adapter added to its weights",
+                        tolerance=2 * tolerance(logits), max_logit=round(float(np.abs(logits).max()), 3)), cases)
+
+
 V1 = dict(EXPERTS, num_key_value_heads=2, shared_expert_intermediate_size=64, mlp_only_layers=[0], norm_topk_prob=False,
           rope_parameters=PLAIN)
 CPM = dict(SMALL, attention_multiplier=32 ** -0.5, embedding_multiplier=12.0, residual_multiplier=1.4 / 2 ** 0.5,
@@ -89,4 +151,6 @@ OTHER = {
                       convert=internlm2),
     "dsv1": Tiny("Qwen2Moe", "softmax over all experts, weights not divided, a plain shared expert", V1,
                  std={"_proj.bias": 0.0, "shared_expert_gate": 0.0}, convert=deepseek),
+    "phi4mm": Tiny("Phi3", "adapters for speech and for vision beside the text model; longrope",
+                   dict(PHI3, **SMALL), afresh=True, convert=phi4mm, then=adapted_oracles),
 }

@@ -6,17 +6,17 @@ from tiny_moe import EXPERTS
 LFM = dict(vocab_size=128, num_hidden_layers=3, layer_types=["conv", "full_attention", "conv"], rope_parameters=rope(1000000.0))
 LFM_MOE = dict(LFM, num_experts=4, num_dense_layers=1, use_expert_bias=True, norm_topk_prob=True)
 GEMMA3N_ROPE = {"full_attention": rope(1000000.0), "sliding_attention": rope(10000.0)}
-GEMMA3N = dict(vocab_size=128, num_hidden_layers=5, head_dim=32, num_kv_shared_layers=2, sliding_window=8,
-               layer_types=["sliding_attention", "full_attention", "sliding_attention", "sliding_attention", "full_attention"],
+GEMMA3N = dict(vocab_size=128, num_hidden_layers=4, head_dim=32, num_kv_shared_layers=2, sliding_window=8,
+               layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
                vocab_size_per_layer_input=96, hidden_size_per_layer_input=32, laurel_rank=32, altup_num_inputs=3,
-               activation_sparsity_pattern=[0.95, 0.95, 0.0, 0.0, 0.0], intermediate_size=[64, 64, 96, 96, 96],
+               activation_sparsity_pattern=[0.95, 0.0, 0.0, 0.0], intermediate_size=[64, 64, 32, 32],
                final_logit_softcapping=1.0, rope_parameters=GEMMA3N_ROPE)
 
 STATE = {
     "gemma3n": Tiny("Gemma3n", "AltUp, LAuReL, an embedding for each layer (row 0 past its end), shared k and v, sparse MLPs",
                     GEMMA3N, dict(layer_types=GEMMA3N["layer_types"], rope_theta=1000000.0, rope_local_base_freq=10000.0,
                                   rope_scaling=None), std={"embed_tokens.": 0.05},
-                    off={"sparsity": dict(activation_sparsity_pattern=[0.0] * 5), "window": dict(sliding_window=4096),
+                    off={"sparsity": dict(activation_sparsity_pattern=[0.0] * 4), "window": dict(sliding_window=4096),
                          "scale": dict(altup_correct_scale=False), "cap": dict(final_logit_softcapping=30.0)}),
     "lfm2": Tiny("Lfm2", "short convolutions and their state; the width of the MLP by its rule",
                  dict(LFM, block_auto_adjust_ff_dim=True, intermediate_size=96, block_multiple_of=32),
