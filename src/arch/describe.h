@@ -40,6 +40,7 @@ enum {
   CEL_ARCH_MAX_DIM = 1 << 24,
   CEL_ARCH_MAX_HEADS = 1 << 16,
   CEL_ARCH_MAX_HEAD_DIM = 512,
+  CEL_ARCH_MAX_TAPS = 64,  // of a short convolution
 };
 #define CEL_ARCH_MAX_POSITION INT64_C(0x7fffffff)
 
@@ -56,6 +57,7 @@ typedef struct cel_class_defaults {
   int32_t bos, eos;  // -1: none
   // Other names of keys in older files; NULL: none. The standard name wins.
   const char *layers_alias, *eps_alias, *act_alias;
+  const char *inter_alias;  // this one wins over intermediate_size (LFM2)
 } cel_class_defaults;
 
 // Sizes, head width, eps, activation, tied, bos, the default eos; scale D^-1/2, plain pre-norm RMS and

@@ -1,4 +1,4 @@
-// Which layers see the whole past and which a window (text-architectures §1.4).
+// Which layers see the whole past, which a window, and which have a recurrent state (text-architectures §1.4).
 #include <stdio.h>
 
 #include "arch/describe.h"
@@ -26,17 +26,27 @@ cel_attention_kind cel_layer_even_sliding(int layer, int64_t unused) {
   return layer % 2 == 0 ? CEL_ATTENTION_SLIDING : CEL_ATTENTION_FULL;
 }
 
-static cel_status kind_of_word(const cel_json *item, int layer, cel_attention_kind *out, cel_err *err) {
-  const char *word = json_is_string(item) ? json_string_value(item) : "";
+static cel_status refuse_word(const cel_arch *a, const cel_json *item, int layer, cel_err *err) {
+  char path[48], right[96];
+  snprintf(path, sizeof path, "layer_types, entry %d,", layer);
+  snprintf(right, sizeof right, "one of full_attention, sliding_attention%s%s", a->conv.kernel > 0 ? ", conv" : "",
+           a->delta.kernel > 0 ? ", linear_attention" : "");
+  return cel_keys_refuse((cel_keys){NULL, path}, "", item, CEL_UNSUPPORTED, right, err);
+}
+
+// A family that has neither block knows neither word.
+static cel_status read_word(const cel_arch *a, const cel_json *item, int layer, cel_layer *out, cel_err *err) {
+  const char *word = cel_json_is_string(item) ? cel_json_string_value(item) : "";
   if (strcmp(word, "full_attention") == 0 || strcmp(word, "attention") == 0) {
-    *out = CEL_ATTENTION_FULL;
+    out->attention = CEL_ATTENTION_FULL;
   } else if (strcmp(word, "sliding_attention") == 0) {
-    *out = CEL_ATTENTION_SLIDING;
+    out->attention = CEL_ATTENTION_SLIDING;
+  } else if (strcmp(word, "conv") == 0 && a->conv.kernel > 0) {
+    out->mixer = CEL_MIXER_CONV;
+  } else if (strcmp(word, "linear_attention") == 0 && a->delta.kernel > 0) {
+    out->mixer = CEL_MIXER_DELTA;
   } else {
-    char path[48];
-    snprintf(path, sizeof path, "layer_types, entry %d,", layer);
-    return cel_keys_refuse((cel_keys){NULL, path}, "", item, CEL_UNSUPPORTED,
-                           "one of full_attention, sliding_attention", err);
+    return refuse_word(a, item, layer, err);
   }
   return CEL_OK;
 }
@@ -53,18 +63,21 @@ static cel_status check_layer(const cel_arch *a, int layer, cel_attention_kind k
 cel_status cel_arch_read_layers(const cel_json *cfg, cel_layer_rule rule, int64_t argument, const int rope_of[2],
                                 cel_arena *arena, cel_arch *a, cel_err *err) {
   const cel_json *types = cel_json_get(cfg, "layer_types");
-  if (types && !json_is_array(types))
+  if (types && !cel_json_is_array(types))
     return cel_fail(err, CEL_MALFORMED, "config key layer_types is no list; it must be a list of %d strings", a->n_layers);
-  if (types && json_array_size(types) != (size_t)a->n_layers)
+  if (types && cel_json_array_size(types) != (size_t)a->n_layers)
     return cel_fail(err, CEL_MALFORMED, "config key layer_types is a list of %zu; num_hidden_layers says %d",
-                    json_array_size(types), a->n_layers);
+                    cel_json_array_size(types), a->n_layers);
   cel_layer *layers = CEL_NEW_ARRAY(arena, cel_layer, a->n_layers);
   if (!layers) return cel_fail_oom(err, "the layer schedule");
   for (int i = 0; i < a->n_layers; i++) {
-    cel_attention_kind kind = rule(i, argument);
-    if (types) CEL_TRY(kind_of_word(json_array_get(types, (size_t)i), i, &kind, err));
-    CEL_TRY(check_layer(a, i, kind, rope_of[kind], err));
-    layers[i] = (cel_layer){.attention = kind, .rope = rope_of[kind], .inter = a->inter};
+    cel_layer l = {.attention = rule(i, argument), .rope = -1, .inter = a->inter};
+    if (types) CEL_TRY(read_word(a, cel_json_array_get(types, (size_t)i), i, &l, err));
+    if (l.mixer == CEL_MIXER_ATTENTION) {
+      l.rope = rope_of[l.attention];
+      CEL_TRY(check_layer(a, i, l.attention, l.rope, err));
+    }
+    layers[i] = l;
   }
   a->layers = layers;
   return CEL_OK;

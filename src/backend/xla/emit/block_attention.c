@@ -162,5 +162,7 @@ hlo cel_emit_attention(cel_emit *e, int layer, hlo h) {
   hlo y = cel_hlo_composite(b, "mlxcel.attention", operands, sinks ? 7 : 6, attrs, 3,
                             attention_decomposition(e, window, x.q, keys, sinks));
   int64_t flat[2] = {e->n, (int64_t)a->n_q * a->head_dim};
-  return cel_emit_linear(e, CEL_W_O, layer, cel_hlo_reshape(b, y, 2, flat));
+  y = cel_hlo_reshape(b, y, 2, flat);
+  if (x.gate) y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, cel_hlo_unary(b, CEL_HLO_LOGISTIC, x.gate));
+  return cel_emit_linear(e, CEL_W_O, layer, y);
 }

@@ -58,9 +58,20 @@ static void grouped(cel_emit *e, int layer, hlo h, cel_qkv *out) {
   out->v = heads(e, cel_hlo_slice_dim(b, x, 2, group + 1, group + 2, 1), a->n_kv);
 }
 
+// Qwen3-Next: the rows of q's product are, for each head, its query, then the gate of its output.
+static void gated(cel_emit *e, int layer, hlo h, cel_qkv *out) {
+  const cel_arch *a = e->arch;
+  cel_hlo_builder *b = &e->b;
+  int64_t d = a->head_dim, dims[3] = {e->n, a->n_q, 2 * d}, flat[2] = {e->n, a->n_q * d};
+  hlo x = cel_hlo_reshape(b, cel_emit_linear(e, CEL_W_Q, layer, h), 3, dims);
+  out->q = cel_hlo_slice_dim(b, x, 2, 0, d, 1);
+  out->gate = cel_hlo_reshape(b, cel_hlo_slice_dim(b, x, 2, d, 2 * d, 1), 2, flat);
+}
+
 static void separate(cel_emit *e, int layer, hlo h, cel_qkv *out) {
   const cel_arch *a = e->arch;
-  out->q = heads(e, cel_emit_linear(e, CEL_W_Q, layer, h), a->n_q);
+  if (a->out_gate) gated(e, layer, h, out);
+  else out->q = heads(e, cel_emit_linear(e, CEL_W_Q, layer, h), a->n_q);
   if (a->layers[layer].kv_shared) return;
   out->k = heads(e, cel_emit_linear(e, CEL_W_K, layer, h), a->n_kv);
   out->v = heads(e, cel_emit_linear(e, CEL_W_V, layer, h), a->n_kv);

@@ -69,8 +69,8 @@ hlo cel_emit_layer_norm(cel_hlo_builder *b, hlo x, hlo weight, hlo bias, double 
 void cel_emit_rope_tables(cel_emit *e);
 hlo cel_emit_rope(cel_emit *e, int table, hlo x);
 // block_qkv.c: queries [N, n_q, D], keys and values [N, n_kv, D], normed and rotated. A layer with kv_shared has no keys
-// and values of its own: NULL.
-typedef struct cel_qkv { hlo q, k, v; } cel_qkv;
+// and values of its own: NULL. gate [N, n_q * D] with cel_arch.out_gate, else NULL.
+typedef struct cel_qkv { hlo q, k, v, gate; } cel_qkv;
 cel_qkv cel_emit_qkv(cel_emit *e, int layer, hlo h);
 // The mixers and the feed-forward halves of a layer: h [N, hidden], normed -> [N, hidden].
 hlo cel_emit_attention(cel_emit *e, int layer, hlo h);  // block_attention.c
