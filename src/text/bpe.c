@@ -19,7 +19,9 @@ void cel_bpe_index(cel_bpe *b) {
   }
 }
 
-static uint64_t pair_of(int32_t left, int32_t right) { return (uint64_t)(uint32_t)left << 32 | (uint32_t)right; }
+static uint64_t pair_of(int32_t left, int32_t right) {
+  return ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) + 1;
+}
 
 static uint32_t slot_of(uint64_t pair, uint32_t mask) {
   pair ^= pair >> 29;
@@ -30,27 +32,36 @@ static uint32_t slot_of(uint64_t pair, uint32_t mask) {
 bool cel_bpe_merges_init(cel_bpe *b, cel_arena *arena, int64_t n) {
   if (n < 0 || n > CEL_VOCAB_MOST) return false;
   uint32_t slots = 16;
-  while (slots < 2 * (uint64_t)n) slots *= 2;
+  while (slots < (uint64_t)n + (uint64_t)n / 2) slots *= 2;
   b->merges = CEL_NEW_ARRAY(arena, cel_bpe_merge, slots);
   b->merges_mask = slots - 1;
-  for (uint32_t i = 0; b->merges && i < slots; i++) b->merges[i].id = -1;
   return b->merges != NULL;
 }
 
 void cel_bpe_add_merge(cel_bpe *b, int32_t left, int32_t right, int32_t rank, int32_t id, bool replace) {
   uint64_t pair = pair_of(left, right);
   uint32_t k = slot_of(pair, b->merges_mask);
-  while (b->merges[k].id >= 0 && b->merges[k].pair != pair) k = (k + 1) & b->merges_mask;
-  if (b->merges[k].id >= 0 && !replace) return;
+  while (b->merges[k].pair && b->merges[k].pair != pair) k = (k + 1) & b->merges_mask;
+  if (b->merges[k].pair && !replace) return;
   b->merges[k] = (cel_bpe_merge){pair, rank, id};
 }
 
 static const cel_bpe_merge *find_merge(const cel_bpe *b, int32_t left, int32_t right) {
   uint64_t pair = pair_of(left, right);
-  for (uint32_t k = slot_of(pair, b->merges_mask); b->merges[k].id >= 0; k = (k + 1) & b->merges_mask) {
+  for (uint32_t k = slot_of(pair, b->merges_mask); b->merges[k].pair; k = (k + 1) & b->merges_mask) {
     if (b->merges[k].pair == pair) return &b->merges[k];
   }
   return NULL;
+}
+
+void cel_bpe_batch_find(cel_bpe_batch *batch, const cel_vocab *vocab, size_t skip) {
+  cel_vocab_get_batch(vocab, batch->left, batch->n, batch->left_id);
+  cel_vocab_get_batch(vocab, batch->right, batch->n, batch->right_id);
+  for (int i = 0; i < batch->n; i++) {
+    size_t k = CEL_MIN(skip, batch->right[i].n);
+    cel_str rest = {batch->right[i].p + k, batch->right[i].n - k};
+    batch->id[i] = cel_vocab_get_joined(vocab, batch->left[i], rest, &batch->guess);
+  }
 }
 
 typedef struct scored {

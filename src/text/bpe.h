@@ -11,14 +11,14 @@
 #include "text/vocab.h"
 
 typedef struct cel_bpe_merge {
-  uint64_t pair;   // left id << 32 | right id
+  uint64_t pair;   // (left id << 32 | right id) + 1; 0 = free
   int32_t rank, id;
 } cel_bpe_merge;
 
 typedef struct cel_bpe {
   const cel_vocab *vocab;
   const uint8_t *barred;   // see cel_vocab_bars()
-  cel_bpe_merge *merges;   // by rank: hash table, id < 0 = free
+  cel_bpe_merge *merges;   // by rank: hash table
   uint32_t merges_mask;
   const int32_t *order;    // by score: [n_order] order of a token's score, 0 = best, equal scores share one
   int32_t n_order;
@@ -59,6 +59,15 @@ static inline int32_t cel_bpe_char(const cel_bpe *b, uint32_t cp, cel_str text) 
 // which rank counts.
 CEL_MUST_CHECK bool cel_bpe_merges_init(cel_bpe *b, cel_arena *arena, int64_t n);
 void cel_bpe_add_merge(cel_bpe *b, int32_t left, int32_t right, int32_t rank, int32_t id, bool replace);
+// Merges as files list them, some at a time: the caller fills left and right, and gets the ids (-1: no such token).
+// `skip` bytes of the right side are not part of the result.
+typedef struct cel_bpe_batch {
+  cel_str left[CEL_VOCAB_BATCH], right[CEL_VOCAB_BATCH];
+  int32_t left_id[CEL_VOCAB_BATCH], right_id[CEL_VOCAB_BATCH], id[CEL_VOCAB_BATCH];
+  int n;
+  int32_t guess;
+} cel_bpe_batch;
+void cel_bpe_batch_find(cel_bpe_batch *batch, const cel_vocab *vocab, size_t skip);
 // From the scores of the tokens, [n] by id.
 CEL_MUST_CHECK bool cel_bpe_set_scores(cel_bpe *b, cel_arena *arena, const float *scores, int32_t n);
 

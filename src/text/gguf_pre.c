@@ -16,8 +16,6 @@
 #define DEEPSEEK_CJK "[\\x{4E00}-\\x{9FA5}\\x{800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+"
 #define DEEPSEEK_PUNCTUATION \
   "\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+"
-// Runs of numbers, cut so that the last pieces have three.
-#define THREES "\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))"
 #define SPACES_ONE "\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"
 // Letters but Chinese ones, by case: Kimi's, where the sets are intersections with [^\p{Han}].
 #define NO_HAN(set) "(?:(?!\\p{Han})" set ")"
@@ -90,7 +88,7 @@ static const cel_gguf_pre table[] = {
                  "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
                  "| ?[\\p{P}\\p{S}]+|[\\r\\n]|\\s+(?!\\S)|\\s+",
                  "\\p{N}"}},
-    {.names = "afmoe", .regexes = {THREES, ASIAN_SCRIPTS, DEEPSEEK3}},
+    {.names = "afmoe", .regexes = {cel_pattern_threes, ASIAN_SCRIPTS, DEEPSEEK3}},
     {.names = "kimi-k2",
      .regexes = {"[\\p{Han}]+|" KIMI("*", "+") "|" KIMI("+", "*") "|\\p{N}{1,3}" REST}},
     {.names = "falcon", .regexes = {"[\\p{P}\\$\\+<=>\\^~\\|`]+", cel_pattern_gpt2, "[0-9][0-9][0-9]"}},

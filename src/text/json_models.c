@@ -23,40 +23,41 @@ static cel_status merge_parts(const cel_json_loader *l, const cel_json *row, siz
   return CEL_OK;
 }
 
-static cel_status merge_unknown(const cel_json_loader *l, size_t i, cel_str token, cel_err *err) {
-  return cel_fail(err, CEL_MALFORMED, "%s: model.merges[%zu] needs the token \"%.*s\", which model.vocab does not have",
-                  l->b.name, i, CEL_STR_ARG(token));
+// The token that is missing is head + tail.
+static cel_status merge_unknown(const cel_json_loader *l, size_t i, cel_str head, cel_str tail, cel_err *err) {
+  return cel_fail(err, CEL_MALFORMED, "%s: model.merges[%zu] needs the token \"%.*s%.*s\", which model.vocab does not have",
+                  l->b.name, i, CEL_STR_ARG(head), CEL_STR_ARG(tail));
 }
 
-static cel_status read_merge(cel_json_loader *l, const cel_json *row, size_t i, cel_buf *joined, cel_err *err) {
-  const cel_vocab *vocab = &l->t->model.vocab;
-  cel_bpe *m = &l->t->model.bpe;
-  cel_str a, b;
-  CEL_TRY(merge_parts(l, row, i, &a, &b, err));
-  int32_t left = cel_vocab_get(vocab, a), right = cel_vocab_get(vocab, b);
-  if (left < 0) return merge_unknown(l, i, a, err);
-  if (right < 0) return merge_unknown(l, i, b, err);
-  size_t skip = CEL_MIN(m->prefix.n, b.n);
-  cel_buf_clear(joined);
-  cel_buf_adds(joined, a);
-  cel_buf_add(joined, b.p + skip, b.n - skip);
-  if (joined->failed) return cel_fail_oom(err, l->b.name);
-  int32_t id = cel_vocab_get(vocab, cel_buf_str(joined));
-  if (id < 0) return merge_unknown(l, i, cel_buf_str(joined), err);
-  cel_bpe_add_merge(m, left, right, (int32_t)i, id, true);
+static cel_status add_merges(const cel_json_loader *l, const cel_bpe_batch *b, size_t first, size_t skip, cel_err *err) {
+  for (int k = 0; k < b->n; k++) {
+    size_t i = first + (size_t)k, behind = CEL_MIN(skip, b->right[k].n);
+    if (b->left_id[k] < 0) return merge_unknown(l, i, b->left[k], CEL_STR(""), err);
+    if (b->right_id[k] < 0) return merge_unknown(l, i, b->right[k], CEL_STR(""), err);
+    if (b->id[k] < 0) {
+      return merge_unknown(l, i, b->left[k], (cel_str){b->right[k].p + behind, b->right[k].n - behind}, err);
+    }
+    cel_bpe_add_merge(&l->t->model.bpe, b->left_id[k], b->right_id[k], (int32_t)i, b->id[k], true);
+  }
   return CEL_OK;
 }
 
 static cel_status read_merges(cel_json_loader *l, cel_err *err) {
   const cel_json *merges = cel_json_get(l->model, "merges");
-  if (!json_is_array(merges)) return cel_fail(err, CEL_MALFORMED, "%s: model.merges must be a list", l->b.name);
-  size_t n = json_array_size(merges);
+  if (!cel_json_is_array(merges)) return cel_fail(err, CEL_MALFORMED, "%s: model.merges must be a list", l->b.name);
+  size_t n = cel_json_array_size(merges), skip = l->t->model.bpe.prefix.n;
   if (!cel_bpe_merges_init(&l->t->model.bpe, &l->t->arena, (int64_t)n)) return cel_fail_oom(err, l->b.name);
-  cel_buf joined = {0};
-  cel_status s = CEL_OK;
-  for (size_t i = 0; s == CEL_OK && i < n; i++) s = read_merge(l, json_array_get(merges, i), i, &joined, err);
-  cel_buf_deinit(&joined);
-  return s;
+  cel_bpe_batch batch = {.guess = 0};
+  for (size_t i = 0; i < n; i += (size_t)batch.n) {
+    batch.n = (int)CEL_MIN(n - i, (size_t)CEL_VOCAB_BATCH);
+    for (int k = 0; k < batch.n; k++) {
+      size_t row = i + (size_t)k;
+      CEL_TRY(merge_parts(l, cel_json_array_get(merges, row), row, &batch.left[k], &batch.right[k], err));
+    }
+    cel_bpe_batch_find(&batch, &l->t->model.vocab, skip);
+    CEL_TRY(add_merges(l, &batch, i, skip, err));
+  }
+  return CEL_OK;
 }
 
 static cel_status read_affix(cel_json_loader *l, const char *key, cel_str *out, cel_err *err) {

@@ -80,6 +80,10 @@ cel_status cel_find_next(cel_find *f, bool *found, cel_err *err) {
     *found = find_literal(f);
     return CEL_OK;
   }
+  if (f->pattern->scan && cel_scan_leaves_gaps(f->pattern->scan)) {
+    *found = cel_scan_match(f->pattern->scan, f->text, &f->from, &f->digits, &f->start, &f->end);
+    return CEL_OK;
+  }
   if (f->pattern->scan) {
     if (f->from >= f->text.n) return CEL_OK;
     *found = true;

@@ -41,7 +41,7 @@ typedef struct cel_find {
   const cel_pattern *pattern;
   cel_regex_run *run;
   cel_str text;
-  size_t from, last_end;
+  size_t from, last_end, digits;  // digits: see cel_scan_match
   bool any;
   size_t start, end;  // of the match found
 } cel_find;

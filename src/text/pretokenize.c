@@ -324,42 +324,6 @@ cel_status cel_pre_bert(cel_text_build *b, cel_pres *pres, cel_err *err) {
              err);
 }
 
-// Cuts a run of numbers so that the last pieces have three characters: 1234567 is 1, 234, 567.
-static void cut_digits(cel_pieces *p, size_t at, size_t end) {
-  size_t n = 0;
-  for (size_t i = at; i < end; i++) n += ((unsigned char)p->text.p[i] & 0xC0) != 0x80;
-  for (size_t take = n % 3 ? n % 3 : 3; at < end; take = 3) {
-    size_t stop = at;
-    while (take-- > 0) cel_char_next(p->text.p, &stop);
-    cel_spans_add(&p->spare_spans, at, stop - at);
-    at = stop;
-  }
-}
-
-static cel_status run_digits(const cel_pre *s, cel_pieces *p, cel_err *err) {
-  (void)s;
-  p->spare_spans.n = 0;
-  for (size_t i = 0; i < p->spans.n; i++) {
-    size_t start = p->spans.p[i].at, stop = start + p->spans.p[i].n, run = start;
-    bool digits = false;
-    for (size_t k = start; k < stop;) {
-      size_t at = k;
-      if (cel_char_is_number(cel_char_next(p->text.p, &k)) == digits) continue;
-      if (digits) cut_digits(p, run, at);
-      else cel_spans_add(&p->spare_spans, run, at - run);
-      digits = !digits;
-      run = at;
-    }
-    if (digits) cut_digits(p, run, stop);
-    else cel_spans_add(&p->spare_spans, run, stop - run);
-  }
-  return swap_spans(p, err);
-}
-
-cel_status cel_pre_digits(cel_text_build *b, cel_pres *pres, cel_err *err) {
-  return add(b, pres, &(cel_pre){.run = run_digits}, err);
-}
-
 cel_status cel_pre_byte_level(cel_text_build *b, cel_pres *pres, cel_err *err) {
   cel_pre s;
   CEL_TRY(byte_level(b, &s, false, err));

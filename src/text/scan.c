@@ -15,15 +15,25 @@ const char cel_pattern_qwen2[] = CONTRACTIONS_I LETTERS "|\\p{N}" REST;
 const char cel_pattern_qwen35[] = CONTRACTIONS_I
     "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
+const char cel_pattern_threes[] = "\\p{N}{1,3}(?=(?:\\p{N}{3})*(?!\\p{N}))";
+
 static const cel_scan known[] = {
-    {cel_pattern_gpt2, CEL_SCAN_GPT2, 0, true, false, false},
-    {cel_pattern_llama3, CEL_SCAN_LLAMA3, 3, true, true, false},
-    {CONTRACTIONS_2 LETTERS "|\\p{N}{1,3}" REST, CEL_SCAN_LLAMA3, 3, true, false, false},
-    {cel_pattern_qwen2, CEL_SCAN_LLAMA3, 1, true, true, false},
-    {CONTRACTIONS_2 LETTERS "|\\p{N}" REST, CEL_SCAN_LLAMA3, 1, true, false, false},
-    {CONTRACTIONS_I LETTERS "|\\p{N}+" REST, CEL_SCAN_LLAMA3, 0, true, true, false},
-    {cel_pattern_qwen35, CEL_SCAN_LLAMA3, 1, true, true, true},
-    {"[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" REST, CEL_SCAN_LLAMA3, 1, false, false, false},
+    {.pattern = cel_pattern_gpt2, .shape = CEL_SCAN_GPT2, .contractions = true},
+    {.pattern = cel_pattern_llama3, .shape = CEL_SCAN_LLAMA3, .numbers = 3, .contractions = true, .long_s = true},
+    {.pattern = CONTRACTIONS_2 LETTERS "|\\p{N}{1,3}" REST,
+     .shape = CEL_SCAN_LLAMA3, .numbers = 3, .contractions = true},
+    {.pattern = cel_pattern_qwen2, .shape = CEL_SCAN_LLAMA3, .numbers = 1, .contractions = true, .long_s = true},
+    {.pattern = CONTRACTIONS_2 LETTERS "|\\p{N}" REST,
+     .shape = CEL_SCAN_LLAMA3, .numbers = 1, .contractions = true},
+    {.pattern = CONTRACTIONS_I LETTERS "|\\p{N}+" REST,
+     .shape = CEL_SCAN_LLAMA3, .contractions = true, .long_s = true},
+    {.pattern = cel_pattern_qwen35,
+     .shape = CEL_SCAN_LLAMA3, .numbers = 1, .contractions = true, .long_s = true, .marks = true},
+    {.pattern = "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" REST, .shape = CEL_SCAN_LLAMA3, .numbers = 1},
+    {.pattern = cel_pattern_threes, .shape = CEL_SCAN_THREES, .numbers = 1},
+    {.pattern = "\\d{1,3}(?=(?:\\d{3})*\\b)", .shape = CEL_SCAN_THREES, .words = true},
+    {.pattern = "(?=(\\d{3})+(?!\\d))", .shape = CEL_SCAN_THREES, .places = true},
+    {.pattern = "\\s+$", .shape = CEL_SCAN_TRAILING},
 };
 
 const cel_scan *cel_scan_find(cel_str pattern) {
@@ -112,4 +122,86 @@ static size_t next_llama3(const cel_scan *scan, const char *s, size_t n, size_t 
 
 size_t cel_scan_next(const cel_scan *scan, const char *s, size_t n, size_t i) {
   return scan->shape == CEL_SCAN_GPT2 ? next_gpt2(scan, s, n, i) : next_llama3(scan, s, n, i);
+}
+
+// --- patterns with gaps -------------------------------------------------------------------------------
+
+bool cel_scan_leaves_gaps(const cel_scan *scan) { return scan->shape >= CEL_SCAN_THREES; }
+
+static bool is_digit(const cel_scan *scan, uint32_t c) {
+  return scan->numbers ? cel_char_is_number(c) : cel_char_is_digit(c);
+}
+
+// A word character of the reference's expressions: see WORDS in regex.c.
+static bool is_word(uint32_t c) {
+  if (c == 0x200C || c == 0x200D) return false;
+  return cel_char_is_word(c) || c == 0xB2 || c == 0xB3 || c == 0xB9 || (c >= 0xBC && c <= 0xBE);
+}
+
+static size_t skip_chars(cel_str text, size_t at, size_t n) {
+  while (n-- > 0 && at < text.n) cel_char_next(text.p, &at);
+  return at;
+}
+
+// The next run of digits at or behind `at` that counts: where it begins and ends, and how many digits it has. 0: none.
+static size_t find_digits(const cel_scan *scan, cel_str text, size_t at, size_t *start, size_t *end) {
+  size_t n = 0;
+  while (at < text.n) {
+    size_t i = at;
+    uint32_t c = cel_char_next(text.p, &i);
+    if (is_digit(scan, c)) {
+      if (n++ == 0) *start = at;
+      *end = i;
+    } else if (n > 0) {
+      if (!scan->words || !is_word(c)) break;
+      n = 0;
+    }
+    at = i;
+  }
+  return n;
+}
+
+static bool match_threes(const cel_scan *scan, cel_str text, size_t *from, size_t *run, size_t *start, size_t *end) {
+  size_t first = 3;
+  *start = *from;
+  while (*from >= *run) {
+    size_t n = find_digits(scan, text, *from, start, run);
+    if (n == 0) return false;
+    *from = *run;
+    if (scan->places && n < 3) continue;
+    if (n % 3) first = n % 3;
+    if (n % 3 && scan->places) *start = skip_chars(text, *start, first), first = 3;
+    break;
+  }
+  *from = skip_chars(text, *start, first);
+  *end = scan->places ? *start : *from;
+  return true;
+}
+
+// The longest part of a run of white space that ends at the text's end or before a line end.
+static bool match_trailing(cel_str text, size_t *from, size_t *start, size_t *end) {
+  for (size_t at = *from; at < text.n;) {
+    size_t i = at, last = 0;
+    if (!cel_char_is_space(cel_char_next(text.p, &i))) {
+      at = i;
+      continue;
+    }
+    for (size_t k = i; i < text.n && cel_char_is_space(cel_char_next(text.p, &k)); i = k) {
+      if (text.p[i] == '\n') last = i;
+    }
+    if (i == text.n) last = i;
+    if (last) {
+      *start = at;
+      *end = *from = last;
+      return true;
+    }
+    at = i;
+  }
+  *from = text.n;
+  return false;
+}
+
+bool cel_scan_match(const cel_scan *scan, cel_str text, size_t *from, size_t *run, size_t *start, size_t *end) {
+  if (scan->shape == CEL_SCAN_TRAILING) return match_trailing(text, from, start, end);
+  return match_threes(scan, text, from, run, start, end);
 }

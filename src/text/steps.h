@@ -105,7 +105,6 @@ CEL_MUST_CHECK cel_status cel_pres_run(const cel_pres *pres, cel_pieces *p, cel_
 CEL_MUST_CHECK cel_status cel_pre_split(cel_text_build *b, cel_pres *pres, cel_str regex, cel_err *err);
 CEL_MUST_CHECK cel_status cel_pre_bert(cel_text_build *b, cel_pres *pres, cel_err *err);
 CEL_MUST_CHECK cel_status cel_pre_spaces(cel_text_build *b, cel_pres *pres, cel_err *err);  // at white space
-CEL_MUST_CHECK cel_status cel_pre_digits(cel_text_build *b, cel_pres *pres, cel_err *err);  // threes from the right
 CEL_MUST_CHECK cel_status cel_pre_byte_level(cel_text_build *b, cel_pres *pres, cel_err *err);
 
 // Post-processor: what is put around the ids of the text. CEL_POST_TEXT stands for them.

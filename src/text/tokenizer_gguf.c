@@ -54,36 +54,38 @@ static cel_status read_added(cel_gguf_loader *l, cel_err *err) {
   return CEL_OK;
 }
 
+static cel_status merge_parts(const cel_gguf_loader *l, int64_t i, cel_str *left, cel_str *right, cel_err *err) {
+  cel_str row = l->v->merges[i];  // a token may begin with a space: the separator is the first one behind that
+  const char *space = row.n > 1 ? memchr(row.p + 1, ' ', row.n - 1) : NULL;
+  if (!space) {
+    return cel_fail(err, CEL_MALFORMED, "%s: tokenizer.ggml.merges[%lld] is \"%.*s\", \"left right\" is right",
+                    l->b.name, (long long)i, CEL_STR_ARG(row));
+  }
+  size_t at = (size_t)(space - row.p);
+  *left = (cel_str){row.p, at};
+  *right = (cel_str){space + 1, row.n - at - 1};
+  return CEL_OK;
+}
+
 // A merge names two tokens and the token they make. One that does not can not be used, and is left out.
 static cel_status read_merges(cel_gguf_loader *l, cel_err *err) {
   cel_bpe *m = &l->t->model.bpe;
-  const cel_vocab *vocab = &l->t->model.vocab;
   const cel_gguf_vocab *v = l->v;
   if (v->n_merges < 0 || (v->n_merges > 0 && !v->merges) || !cel_bpe_merges_init(m, &l->t->arena, v->n_merges)) {
     return cel_fail(err, CEL_MALFORMED, "%s: tokenizer.ggml.merges: %lld entries can not be read", l->b.name,
                     (long long)v->n_merges);
   }
-  cel_buf joined = {0};
-  for (int64_t i = 0; i < v->n_merges; i++) {
-    cel_str row = v->merges[i];  // a token may begin with a space: the separator is the first one behind that
-    const char *space = row.n > 1 ? memchr(row.p + 1, ' ', row.n - 1) : NULL;
-    if (!space) {
-      cel_buf_deinit(&joined);
-      return cel_fail(err, CEL_MALFORMED, "%s: tokenizer.ggml.merges[%lld] is \"%.*s\", \"left right\" is right",
-                      l->b.name, (long long)i, CEL_STR_ARG(row));
+  cel_bpe_batch batch = {.guess = 0};
+  for (int64_t i = 0; i < v->n_merges; i += batch.n) {
+    batch.n = (int)CEL_MIN(v->n_merges - i, (int64_t)CEL_VOCAB_BATCH);
+    for (int k = 0; k < batch.n; k++) CEL_TRY(merge_parts(l, i + k, &batch.left[k], &batch.right[k], err));
+    cel_bpe_batch_find(&batch, &l->t->model.vocab, 0);
+    for (int k = 0; k < batch.n; k++) {
+      if (batch.left_id[k] < 0 || batch.right_id[k] < 0 || batch.id[k] < 0) continue;
+      cel_bpe_add_merge(m, batch.left_id[k], batch.right_id[k], (int32_t)(i + k), batch.id[k], false);
     }
-    size_t at = (size_t)(space - row.p);
-    cel_str a = {row.p, at}, b = {space + 1, row.n - at - 1};
-    cel_buf_clear(&joined);
-    cel_buf_adds(&joined, a);
-    cel_buf_adds(&joined, b);
-    int32_t left = cel_vocab_get(vocab, a), right = cel_vocab_get(vocab, b);
-    int32_t id = cel_vocab_get(vocab, cel_buf_str(&joined));
-    if (left >= 0 && right >= 0 && id >= 0) cel_bpe_add_merge(m, left, right, (int32_t)i, id, false);
   }
-  bool failed = joined.failed;
-  cel_buf_deinit(&joined);
-  return failed ? cel_fail_oom(err, l->b.name) : CEL_OK;
+  return CEL_OK;
 }
 
 cel_status cel_gguf_plain_decoder(cel_gguf_loader *l, bool strip, cel_err *err) {

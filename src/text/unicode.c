@@ -40,6 +40,10 @@ cel_char_class cel_char_class_of(uint32_t c) {
   return cel_char_is_space(c) ? CEL_CHAR_SPACE : by_category(c);
 }
 
+bool cel_char_is_digit(uint32_t c) {
+  return c < 0x80 ? in(c, '0', '9') : utf8proc_category((utf8proc_int32_t)c) == UTF8PROC_CATEGORY_ND;
+}
+
 bool cel_char_is_number(uint32_t c) { return cel_char_class_of(c) == CEL_CHAR_NUMBER; }
 
 // What became a mark or punctuation after Unicode 8. A range may span characters of other classes.

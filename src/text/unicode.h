@@ -18,6 +18,7 @@ typedef enum cel_char_class {
 cel_char_class cel_char_class_of(uint32_t cp);
 bool cel_char_is_space(uint32_t cp);
 bool cel_char_is_number(uint32_t cp);
+bool cel_char_is_digit(uint32_t cp);  // \p{Nd}
 // As the reference's normalizers and its BERT know them, by the categories of Unicode 8: what came later does
 // not count.
 bool cel_char_is_punctuation(uint32_t cp);  // \p{P} and the ASCII punctuation

@@ -52,6 +52,48 @@ int32_t cel_vocab_get(const cel_vocab *v, cel_str text) {
   return cel_vocab_get_hashed(v, cel_vocab_hash(text), text);
 }
 
+static int32_t entry_of(uint64_t slot) { return (int32_t)((uint32_t)slot - 1); }
+
+void cel_vocab_get_batch(const cel_vocab *v, const cel_str *texts, int n, int32_t *ids) {
+  uint64_t hash[CEL_VOCAB_BATCH], slot[CEL_VOCAB_BATCH];
+  if (!v->slots) {
+    for (int i = 0; i < n; i++) ids[i] = -1;
+    return;
+  }
+  for (int i = 0; i < n; i++) hash[i] = cel_vocab_hash(texts[i]);
+  for (int i = 0; i < n; i++) slot[i] = v->slots[(uint32_t)spread(hash[i]) & v->mask];
+  for (int i = 0; i < n; i++) {  // first the entries, then the texts they lead to
+    ids[i] = slot[i] ? v->entries[entry_of(slot[i])].id : -1;
+  }
+  for (int i = 0; i < n; i++) {
+    if (!slot[i]) continue;
+    bool same = tag_of(slot[i]) == tag_of(spread(hash[i])) && cel_str_eq(cel_vocab_text(v, entry_of(slot[i])), texts[i]);
+    if (!same) ids[i] = cel_vocab_get_hashed(v, hash[i], texts[i]);
+  }
+}
+
+static bool is_joined(const cel_vocab *v, int32_t entry, cel_str a, cel_str b) {
+  cel_str text = cel_vocab_text(v, entry);
+  return text.n == a.n + b.n && (a.n == 0 || memcmp(text.p, a.p, a.n) == 0) &&
+         (b.n == 0 || memcmp(text.p + a.n, b.p, b.n) == 0);
+}
+
+int32_t cel_vocab_get_joined(const cel_vocab *v, cel_str a, cel_str b, int32_t *guess) {
+  enum { NEAR = 3 };
+  if (!v->slots) return -1;
+  for (int32_t e = *guess; e < v->n && e < *guess + NEAR; e++) {
+    if (is_joined(v, e, a, b)) return *guess = e, v->entries[e].id;
+  }
+  uint64_t hash = cel_vocab_hash(a);
+  for (size_t i = 0; i < b.n; i++) hash = hash * CEL_VOCAB_BASE + (unsigned char)b.p[i] + 1;
+  uint64_t h = spread(hash), tag = tag_of(h);
+  for (uint32_t k = (uint32_t)h & v->mask; v->slots[k]; k = (k + 1) & v->mask) {
+    int32_t e = entry_of(v->slots[k]);
+    if (tag_of(v->slots[k]) == tag && is_joined(v, e, a, b)) return *guess = e, v->entries[e].id;
+  }
+  return -1;
+}
+
 bool cel_vocab_put(cel_vocab *v, cel_str text, int32_t id) {
   if (v->n == v->cap) return false;
   uint64_t hash = cel_vocab_hash(text);

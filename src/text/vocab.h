@@ -35,6 +35,13 @@ bool cel_vocab_put(cel_vocab *v, cel_str text, int32_t id);
 void cel_vocab_replace(cel_vocab *v, cel_str text, int32_t id);
 int32_t cel_vocab_get(const cel_vocab *v, cel_str text);  // -1 when absent
 
+// Ids of many texts at once, -1 for those absent: step by step for all, so that waiting for memory overlaps.
+enum { CEL_VOCAB_BATCH = 64 };
+void cel_vocab_get_batch(const cel_vocab *v, const cel_str *texts, int n, int32_t *ids);
+// The id of the text a + b, -1 when absent. *guess is a number of an entry near which the last one was found: lists of
+// joins follow the order of the vocabulary.
+int32_t cel_vocab_get_joined(const cel_vocab *v, cel_str a, cel_str b, int32_t *guess);
+
 // hash("") = 0; hash(s + byte) = hash(s) * CEL_VOCAB_BASE + byte + 1.
 #define CEL_VOCAB_BASE UINT64_C(0x9E3779B97F4A7C55)
 uint64_t cel_vocab_hash(cel_str text);

@@ -32,6 +32,42 @@ static void scanners_cut_as_their_patterns_do(void **state) {
   json_decref(strings);
 }
 
+// All matches of both, one after the other.
+static void finds_as_pcre2(const char *pattern, cel_str text) {
+  const cel_scan *scan = cel_scan_find(cel_str_of(pattern));
+  cel_regex *re;
+  cel_regex_run run = {0};
+  assert_true(scan && cel_scan_leaves_gaps(scan));
+  assert_int_equal(cel_regex_new(cel_str_of(pattern), "t", &re, NULL), CEL_OK);
+  cel_pattern a = {.scan = scan}, b = {.re = re};
+  cel_find x = {.pattern = &a, .text = text}, y = {.pattern = &b, .run = &run, .text = text};
+  for (bool found = true, right; found;) {
+    assert_int_equal(cel_find_next(&x, &found, NULL), CEL_OK);
+    assert_int_equal(cel_find_next(&y, &right, NULL), CEL_OK);
+    if (found != right || (found && (x.start != y.start || x.end != y.end))) {
+      fail_msg("%s in \"%.*s\": %d %zu-%zu, PCRE2 %d %zu-%zu", pattern, CEL_STR_ARG(text), found, x.start, x.end, right,
+               y.start, y.end);
+    }
+  }
+  cel_regex_run_deinit(&run);
+  cel_regex_free(re);
+}
+
+static void scanners_that_leave_gaps_find_what_their_patterns_do(void **state) {
+  (void)state;
+  const char *const patterns[] = {cel_pattern_threes, "\\d{1,3}(?=(?:\\d{3})*\\b)", "(?=(\\d{3})+(?!\\d))", "\\s+$"};
+  const char *const texts[] = {"1234567", "x1 12 123 1234 12345 123456", "1234567890a 12b 1234,5678", "٣٤٥٦٧ １２３４ ½½½½½ Ⅷ12345",
+                               "12345_ 12345² 12345\u0301", " \n  \n", "a  \n\n  b  \t\n c \n", "   ", "\n\n\nx", "x   \r\n", "1 234\n"};
+  cel_json *strings = load_json("strings.json");
+  for (int k = 0; k < CEL_COUNT(patterns); k++) {
+    for (int i = 0; i < CEL_COUNT(texts); i++) finds_as_pcre2(patterns[k], cel_str_of(texts[i]));
+    for (size_t i = 0; i < cel_json_array_size(strings); i++) {
+      finds_as_pcre2(patterns[k], json_text(cel_json_array_get(strings, i)));
+    }
+  }
+  cel_json_decref(strings);
+}
+
 // --- pieces -------------------------------------------------------------------------------------------
 
 // The pieces of a text as "a|b|c".
@@ -127,6 +163,7 @@ static void family_patterns_differ_where_they_should(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scanners_cut_as_their_patterns_do),  cmocka_unit_test(split_behaves_in_five_ways),
+      cmocka_unit_test(scanners_that_leave_gaps_find_what_their_patterns_do),
       cmocka_unit_test(words_follow_oniguruma),             cmocka_unit_test(the_other_pre_tokenizers),
       cmocka_unit_test(family_patterns_differ_where_they_should),
   };
