@@ -10,6 +10,7 @@
 
 #include "backend/xla/hlo/infer.h"
 #include "backend/xla/hlo/lex.h"
+#include "base/number.h"
 
 // ---- growing arrays, used as stacks: remember n, push, use at[n..], put n back ---------------------
 
@@ -89,11 +90,9 @@ void cel_parse_names_deinit(cel_parse_names *names);
 // Counts the depth and the length that an alias stands for, and refuses what grows out of all proportion.
 CEL_MUST_CHECK cel_status cel_parse_use_alias(cel_parse *p, const cel_parse_name *alias);
 
-// ---- parse_number.c: spans are what the lexer calls INT, HEX or FLOAT --------------------------------
+// ---- parse_number.c: spans are what the lexer calls INT or HEX --------------------------------
 
 bool cel_parse_uint(cel_str digits, uint64_t *out);  // decimal or 0x; false when over 64 bits
-// A decimal with or without a fraction to the nearest double. False when it has over 1000 characters.
-bool cel_parse_double(cel_str text, double *out);
 // The value of an integer in type e (i1, or an integer type), sign- or zero-extended to 64 bits; false when it
 // has no such value. As MLIR's types have no sign, iN also takes 2^(N-1) .. 2^N - 1 for its negative values.
 bool cel_parse_fits(cel_etype e, bool negative, uint64_t magnitude, int64_t *out);

@@ -93,7 +93,7 @@ static cel_status float_element(dense *d, cel_etype e, char *out) {
     put_bits(bits, bytes, out);
     return CEL_OK;
   }
-  if (!cel_parse_double(span, &value)) return bad(d, start, "has a number of more than 1000 characters");
+  if (!cel_parse_double(span, &value)) return bad(d, start, "has a number there is no memory for");
   if (!cel_hlo_element_from_double(e, negative ? -value : value, out)) return bad(d, start, "cannot hold this number");
   return CEL_OK;
 }
