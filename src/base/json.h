@@ -88,6 +88,7 @@ cel_json *cel_json_boolean(bool v);
 cel_json *cel_json_integer(int64_t v);
 cel_json *cel_json_real(double v);  // NULL for what JSON cannot say (NaN, infinities)
 cel_json *cel_json_string_new(cel_str s);  // NULL, too, when s is not UTF-8
+cel_json *cel_json_string_of(const char *z);  // NULL, too, for NULL
 cel_json *cel_json_array(void);
 cel_json *cel_json_object(void);
 cel_json *cel_json_deep_copy(const cel_json *v);

@@ -191,6 +191,8 @@ cel_json *cel_json_string_new(cel_str s) {
   return NULL;
 }
 
+cel_json *cel_json_string_of(const char *z) { return z ? cel_json_string_new(cel_str_of(z)) : NULL; }
+
 cel_json *cel_json_array(void) { return alone(CEL_JSON_ARRAY); }
 cel_json *cel_json_object(void) { return alone(CEL_JSON_OBJECT); }
 

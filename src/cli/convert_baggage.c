@@ -71,9 +71,10 @@ static cel_status copy_folder(cli_baggage *b, const char *dir, cel_err *err) {
 // ---- from GGUF to a folder ----------------------------------------------------------------------------------
 
 static cel_status add_json(cli_baggage *b, const char *name, const cel_json *v, cel_err *err) {
-  char *text = json_dumps(v, JSON_INDENT(2));
-  cel_status s = text ? add_file(b, name, text, (int64_t)strlen(text), err) : cel_fail_oom(err, name);
-  free(text);
+  cel_buf text = {0};
+  cel_json_write(&text, v, (cel_json_style){.indent = 2});
+  cel_status s = text.failed ? cel_fail_oom(err, name) : add_file(b, name, text.p, (int64_t)text.n, err);
+  cel_buf_deinit(&text);
   return s;
 }
 

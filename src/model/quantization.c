@@ -53,13 +53,14 @@ void cel_checkpoint_sort_overrides(cel_checkpoint_private *p) {
 static cel_status read_overrides(cel_checkpoint *c, cel_err *err) {
   cel_checkpoint_private *p = c->priv;
   cel_override *list = CEL_NEW_ARRAY(&p->arena, cel_override, json_object_size(p->quantization) + 1);
-  const char *key;
-  json_t *value;
+  size_t at;
+  cel_str key;
+  cel_json *value;
   int64_t n = 0;
   if (!list) return cel_fail_oom(err, "quantization overrides");
-  json_object_foreach((json_t *)(uintptr_t)p->quantization, key, value) {
+  cel_json_object_foreach(p->quantization, at, key, value) {
     if (!json_is_object(value)) continue;
-    list[n] = (cel_override){bare_module(&p->arena, key), value};
+    list[n] = (cel_override){bare_module(&p->arena, key.p), value};
     if (!list[n++].module) return cel_fail_oom(err, "quantization overrides");
   }
   if (n) qsort(list, (size_t)n, sizeof *list, by_module);

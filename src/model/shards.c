@@ -29,14 +29,15 @@ static int by_text(const void *a, const void *b) { return strcmp(*(const char *c
 // The shard names of weight_map: checked, sorted, each once.
 static cel_status shard_names(const cel_json *weight_map, const char *index, const char **names, int64_t *n,
                               cel_err *err) {
-  const char *key;
-  json_t *value;
+  size_t at;
+  cel_str key;
+  cel_json *value;
   int64_t all = 0;
-  json_object_foreach((json_t *)(uintptr_t)weight_map, key, value) {
+  cel_json_object_foreach(weight_map, at, key, value) {
     const char *shard = json_string_value(value);
     if (!shard || !plain_name(shard)) {
       return cel_fail(err, CEL_MALFORMED, "%s: weight_map \"%s\" is \"%s\"; the name of a .safetensors file in the same "
-                      "folder is needed", index, cel_show(cel_str_of(key)).text,
+                      "folder is needed", index, cel_show(key).text,
                       shard ? cel_show(cel_str_of(shard)).text : "(not a string)");
     }
     names[all++] = shard;
@@ -56,17 +57,18 @@ static const char *file_part(const char *path) {
 
 // Every tensor of the map must be in the shard that the map names.
 static cel_status check_map(cel_checkpoint *c, const cel_json *weight_map, const char *index, cel_err *err) {
-  const char *key;
-  json_t *value;
-  json_object_foreach((json_t *)(uintptr_t)weight_map, key, value) {
+  size_t at;
+  cel_str key;
+  cel_json *value;
+  cel_json_object_foreach(weight_map, at, key, value) {
     cel_str head, tail;
     char name[1024];
-    if (!cel_name_from_hf(cel_str_of(key), &head, &tail)) continue;
+    if (!cel_name_from_hf(key, &head, &tail)) continue;
     int n = snprintf(name, sizeof name, "%.*s%.*s", (int)head.n, head.p, (int)tail.n, tail.p);
     const cel_tensor *t =
         n > 0 && (size_t)n < sizeof name ? cel_tensor_list_find(c->priv->list.items, c->priv->list.n, name) : NULL;
     if (t && strcmp(file_part(t->file), json_string_value(value)) == 0) continue;
-    return cel_fail(err, CEL_MALFORMED, "%s: weight_map \"%s\" says %s, %s%s", index, cel_show(cel_str_of(key)).text,
+    return cel_fail(err, CEL_MALFORMED, "%s: weight_map \"%s\" says %s, %s%s", index, cel_show(key).text,
                     cel_show(cel_str_of(json_string_value(value))).text,
                     t ? "but the tensor is in " : "which has no such tensor", t ? file_part(t->file) : "");
   }

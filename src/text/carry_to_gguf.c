@@ -153,11 +153,11 @@ static bool is_byte_token(cel_str s) {
 }
 
 static cel_status put_vocab(carrier *c) {
-  const char *key;
-  json_t *id;
+  size_t at;
+  cel_str text;
+  cel_json *id;
   bool bytes = cel_json_bool(c->model, "byte_fallback", false);
-  json_object_foreach((json_t *)(uintptr_t)c->vocab, key, id) {
-    cel_str text = cel_str_of(key);
+  cel_json_object_foreach(c->vocab, at, text, id) {
     CEL_TRY(put_token(c, id, text, bytes && is_byte_token(text) ? BYTE : NORMAL));
   }
   return CEL_OK;

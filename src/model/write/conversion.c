@@ -65,10 +65,10 @@ cel_conversion_facts cel_conversion_ask(const cel_conversion *v) {
 }
 
 static cel_status write_config(cel_conversion *v, cel_err *err) {
-  char *text = json_dumps(v->config, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
-  if (!text) return cel_fail_oom(err, "config.json");
-  cel_status s = cel_out_add_whole(v->out, "config.json", text, (int64_t)strlen(text), err);
-  free(text);
+  cel_buf text = {0};
+  cel_json_write(&text, v->config, (cel_json_style){.indent = 2});
+  cel_status s = text.failed ? cel_fail_oom(err, "config.json") : cel_out_add_whole(v->out, "config.json", text.p, (int64_t)text.n, err);
+  cel_buf_deinit(&text);
   return s;
 }
 

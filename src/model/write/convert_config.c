@@ -18,10 +18,11 @@ static bool is_dropped(const char *key) {
 }
 
 static cel_status copy_members(const cel_json *from, cel_json *to, cel_err *err) {
-  const char *key;
-  json_t *value;
-  json_object_foreach((json_t *)(uintptr_t)from, key, value) {
-    if (!is_dropped(key)) CEL_TRY(put(to, key, json_deep_copy(value), err));
+  size_t at;
+  cel_str key;
+  cel_json *value;
+  cel_json_object_foreach(from, at, key, value) {
+    if (!is_dropped(key.p)) CEL_TRY(put(to, key.p, json_deep_copy(value), err));
   }
   return CEL_OK;
 }

@@ -151,6 +151,7 @@ static void headers_that_are_not_what_they_should_be_are_refused(void **state) {
   refuses("{\"__metadata__\":{\"a\":1}}", 0, "__metadata__", "\"a\"");
   refuses("{\"__metadata__\":1}", 0, "__metadata__", "");
   refuses("{\"a\\nb\":1}", 0, "a?b", "object");
+  refuses("{\"a\\u0000b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 4, "a?b", "NUL");
 }
 
 int main(void) {

@@ -46,8 +46,9 @@ typedef struct gguf_twin {
 static void make_twin(const cel_json *json, gguf_twin *g) {
   const cel_json *model = cel_json_get(json, "model"), *vocab = cel_json_get(model, "vocab");
   const cel_json *merges = cel_json_get(model, "merges");
-  const char *key;
-  json_t *v;
+  size_t at;
+  cel_str key;
+  cel_json *v;
   g->vocab = (cel_gguf_vocab){.model = CEL_STR("llama"),
                               .tokens = g->tokens,
                               .scores = g->scores,
@@ -62,9 +63,9 @@ static void make_twin(const cel_json *json, gguf_twin *g) {
                               .add_bos = -1,
                               .add_eos = -1,
                               .add_space_prefix = -1};
-  json_object_foreach((json_t *)vocab, key, v) {
-    json_int_t id = json_integer_value(v);
-    g->tokens[id] = cel_str_of(key);
+  cel_json_object_foreach(vocab, at, key, v) {
+    int64_t id = cel_json_integer_value(v);
+    g->tokens[id] = key;
     g->scores[id] = -1000;
     g->types[id] = id == 0 ? 2 : id < 3 ? 3 : id < 259 ? 6 : 1;
   }

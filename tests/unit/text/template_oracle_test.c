@@ -67,15 +67,16 @@ static void every_chat_renders_as_with_transformers(void **state) {
   (void)state;
   cel_json *all = load("chats.json");
   cel_json *expect = json_object_get(all, "expect");
-  const char *template_name, *chat_name;
+  cel_str template_name, chat_name;
+  size_t t, c;
   cel_json *row, *want;
   int wrong = 0, n = 0;
-  json_object_foreach(expect, template_name, row) {
-    json_object_foreach(row, chat_name, want) {
-      cel_json *v = variables_of(json_object_get(json_object_get(all, "chats"), chat_name), json_object_get(all, "special"));
+  cel_json_object_foreach(expect, t, template_name, row) {
+    cel_json_object_foreach(row, c, chat_name, want) {
+      cel_json *v = variables_of(json_object_get(json_object_get(all, "chats"), chat_name.p), json_object_get(all, "special"));
       char label[128];
-      snprintf(label, sizeof label, "%s, %s", template_name, chat_name);
-      wrong += !same(label, json_object_get(json_object_get(all, "templates"), template_name), v, want);
+      snprintf(label, sizeof label, "%s, %s", template_name.p, chat_name.p);
+      wrong += !same(label, json_object_get(json_object_get(all, "templates"), template_name.p), v, want);
       json_decref(v);
       n++;
     }
