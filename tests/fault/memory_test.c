@@ -4,13 +4,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "generate/generate.h"
 #include "support/oracle.h"
 
@@ -86,6 +87,78 @@ static cel_status life(const char *path, const oracle_case *c, cel_err *err) {
   return s;
 }
 
+// A folder as models come in: config, tokenizer and template as JSON, weights as safetensors.
+static const char *const parts[][2] = {{"config.json", CEL_TEST_DATA "/data/oracle/llama3/config.json"},
+                                       {"model.safetensors", CEL_TEST_DATA "/data/oracle/llama3/model.safetensors"},
+                                       {"tokenizer.json", CEL_TEST_DATA "/data/tokenizer/llama3.json"}};
+static const char *const texts[][2] = {
+    {"tokenizer_config.json", "{\"bos_token\": {\"content\": \"<|a|>\"}, \"eos_token\": \"<|b|>\"}"},
+    {"generation_config.json", "{\"eos_token_id\": [2, 5], \"top_k\": 3}"},
+    {"chat_template.jinja", "{% for m in messages %}{% if m.role == 'developer' %}{{ raise_exception('no') }}{% endif %}<{{ m.role }}>{{ m.content }}{% endfor %}{{ tools|tojson }}"},
+};
+static char folder[64];
+
+static const char *in_folder(const char *name) {
+  static char path[200];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return path;
+}
+
+static void make_folder(void) {
+  snprintf(folder, sizeof folder, "/tmp/memory_test_XXXXXX");
+  assert_non_null(mkdtemp(folder));
+  for (int i = 0; i < CEL_COUNT(parts); i++) assert_int_equal(symlink(parts[i][1], in_folder(parts[i][0])), 0);
+  for (int i = 0; i < CEL_COUNT(texts); i++) {
+    assert_int_equal(cel_write_file(in_folder(texts[i][0]), texts[i][1], (int64_t)strlen(texts[i][1]), NULL), CEL_OK);
+  }
+}
+
+static void drop_folder(void) {
+  for (int i = 0; i < CEL_COUNT(parts); i++) unlink(in_folder(parts[i][0]));
+  for (int i = 0; i < CEL_COUNT(texts); i++) unlink(in_folder(texts[i][0]));
+  assert_int_equal(rmdir(folder), 0);
+}
+
+// Messages as JSON, rendered (parts joined, the developer renamed), encoded and answered.
+static cel_status chat(cel_lm *lm, cel_json **messages, cel_json **tools, cel_buf *prompt, int32_t **ids, cel_err *err) {
+  int64_t n;
+  CEL_TRY(cel_json_parse(CEL_STR("[{\"role\":\"developer\",\"content\":\"be\\u00e9\"},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a \"},"
+                                 "{\"type\":\"text\",\"text\":\"b\"}]}]"), "messages", messages, err));
+  CEL_TRY(cel_json_parse(CEL_STR("[{\"name\":\"f\",\"p\":{\"a\":[1,2.5,null]}}]"), "tools", tools, err));
+  CEL_TRY(cel_lm_render(lm, *messages, *tools, NULL, true, prompt, err));
+  if (prompt->failed) return cel_fail_oom(err, "the prompt");
+  assert_string_equal(prompt->p, "<system>be\xC3\xA9<user>a b[{\"name\": \"f\", \"p\": {\"a\": [1, 2.5, null]}}]");
+  CEL_TRY(cel_lm_encode(lm, cel_buf_str(prompt), true, ids, &n, err));
+  assert_true(n > 10);
+  const int32_t short_prompt[] = {1, 2, 3};
+  cel_generation g = {0};
+  cel_reply r = {0};
+  cel_request q = {.ids = short_prompt, .n = 3, .max_tokens = 3, .ignore_end = true};
+  cel_sampling_init(&q.sampling);
+  q.sampling.temperature = 0;
+  cel_status s = cel_generate(lm, &g, &q, NULL, &r, err);
+  if (s == CEL_OK) assert_int_equal(r.n, 3);
+  cel_reply_deinit(&r);
+  cel_generation_close(&g, lm);
+  return s;
+}
+
+static cel_status folder_life(cel_err *err) {
+  cel_lm *lm;
+  cel_lm_options o = {.need_backend = true, .need_tokenizer = true, .load = {.n_threads = 1, .context = 64}};
+  CEL_TRY(cel_lm_open(folder, &o, &lm, err));
+  cel_json *messages = NULL, *tools = NULL;
+  cel_buf prompt = {0};
+  int32_t *ids = NULL;
+  cel_status s = chat(lm, &messages, &tools, &prompt, &ids, err);
+  free(ids);
+  cel_buf_deinit(&prompt);
+  cel_json_decref(messages);
+  cel_json_decref(tools);
+  cel_lm_close(lm);
+  return s;
+}
+
 static cel_status template_life(cel_err *err) {
   static const char source[] = "{% for m in messages %}{{ m.role ~ ': ' ~ m.content | trim }}{{ '\\n' if not loop.last }}{% endfor %}"
                                "{% set ns = namespace(x=[1,2]) %}{{ ns.x | tojson }}{% macro f(a) %}<{{ a }}>{% endmacro %}{{ f('z') }}";
@@ -98,56 +171,99 @@ static cel_status template_life(cel_err *err) {
   if (s == CEL_OK) s = cel_template_render(t, variables, NULL, &out, err);
   if (s == CEL_OK) assert_string_equal(out.p, "user: hi\na: b[1, 2]<z>");
   cel_buf_deinit(&out);
-  json_decref(messages);
-  json_decref(variables);
+  cel_json_decref(messages);
+  cel_json_decref(variables);
   cel_template_free(t);
   return s;
 }
 
-// Not every lost allocation is fatal (a hint may be dropped), but most are, and none may crash.
-static void every_allocation_may_fail_over_a_whole_life(void **state) {
-  (void)state;
-  json_set_alloc_funcs(__wrap_malloc, free);
-  oracle *o = oracle_load("llama-gguf");
+static cel_status no_json(cel_err *err) { return cel_fail_oom(err, "JSON"); }
+
+// Read, built, shared between documents, copied, written.
+static cel_status json_life(cel_err *err) {
+  cel_buf text = {0}, out = {0};
+  cel_json *v = NULL, *copy = NULL, *o = NULL;
+  cel_buf_addz(&text, "{\"deep\":[[[[[[[[[[[[[[[[[[[[1.5e-300,\"\\u00e9\\n\"]]]]]]]]]]]]]]]]]]]],\"many\":{");
+  for (int i = 0; i < 300; i++) cel_buf_printf(&text, "%s\"k%d\":\"%d\"", i ? "," : "", i, i);
+  cel_buf_addz(&text, "}}");
+  cel_status s = text.failed ? no_json(err) : cel_json_parse(cel_buf_str(&text), "t", &v, err);
+  if (s == CEL_OK && !(copy = cel_json_deep_copy(v))) s = no_json(err);
+  if (s == CEL_OK && !(o = cel_json_pack("{s:[i,s],s:{}}", "a", 1, "x", "b"))) s = no_json(err);
+  for (int i = 0; s == CEL_OK && i < 20; i++) {
+    char key[16];
+    snprintf(key, sizeof key, "n%d", i);
+    if (cel_json_object_set_new(o, key, cel_json_integer(i)) != 0) s = no_json(err);
+  }
+  if (s == CEL_OK && cel_json_object_set(o, "copy", copy) != 0) s = no_json(err);
+  if (s == CEL_OK && cel_json_array_append_new(cel_json_object_get(o, "a"), cel_json_incref(v)) != 0) s = no_json(err);
+  if (s == CEL_OK) {
+    assert_int_equal(cel_json_object_size(o), 23);
+    assert_true(cel_json_equal(cel_json_object_get(o, "copy"), cel_json_array_get(cel_json_object_get(o, "a"), 2)));
+    cel_json_write(&out, o, (cel_json_style){.indent = 1, .ascii = true});
+    if (out.failed) s = no_json(err);
+  }
+  cel_json_decref(v);
+  cel_json_decref(copy);
+  cel_json_decref(o);
+  cel_buf_deinit(&text);
+  cel_buf_deinit(&out);
+  return s;
+}
+
+// Makes each allocation of a life fail in turn, the first 300 and then about `most` of the others. Whatever failed is told as
+// want of memory. Not every lost allocation is fatal (a hint may be dropped), but most are.
+static void starve(cel_status lived(cel_err *err), long most, long least_refused) {
   cel_err err = {0};
-  setenv("MLXCEL_XLA_PRECISION", "i16", 1);
   count = fail_at = 0;
-  if (life(o->path, &o->cases[0], &err) != CEL_OK) fail_msg("%s", err.text);
-  long all = count, refused = 0, step = all > 1500 ? all / 1500 : 1;  // every one would take minutes
+  if (lived(&err) != CEL_OK) fail_msg("%s", err.text);
+  long all = count, refused = 0, step = all > most ? all / most : 1;
   for (long at = 1; at <= all; at += at < 300 ? 1 : step) {
     err = (cel_err){0};
     count = 0;
     fail_at = at;
-    cel_status s = life(o->path, &o->cases[0], &err);
+    cel_status s = lived(&err);
     fail_at = 0;
     if (s == CEL_OK) continue;
     refused++;
-    assert_true(err.text[0] != 0);
+    if (s != CEL_OOM || !strstr(err.text, "memory")) fail_msg("allocation %ld of %ld: status %d: %s", at, all, (int)s, err.text);
   }
-  assert_true(refused > 100);
-  oracle_free(o);
+  assert_true(refused >= least_refused);
+}
+
+static oracle *gguf;
+static cel_status gguf_life(cel_err *err) { return life(gguf->path, &gguf->cases[0], err); }
+
+static void every_allocation_may_fail_over_the_life_of_a_gguf_model(void **state) {
+  (void)state;
+  gguf = oracle_load("llama-gguf");
+  setenv("MLXCEL_XLA_PRECISION", "i16", 1);
+  starve(gguf_life, 1500, 100);  // every one would take minutes
+  oracle_free(gguf);
+}
+
+static void every_allocation_may_fail_over_the_life_of_a_folder(void **state) {
+  (void)state;
+  make_folder();
+  setenv("MLXCEL_XLA_PRECISION", "i16", 1);
+  starve(folder_life, 1500, 100);
+  drop_folder();
 }
 
 static void every_allocation_may_fail_in_a_template(void **state) {
   (void)state;
-  json_set_alloc_funcs(__wrap_malloc, free);
-  cel_err err = {0};
-  count = fail_at = 0;
-  if (template_life(&err) != CEL_OK) fail_msg("%s", err.text);
-  long all = count;
-  for (long at = 1; at <= all; at++) {
-    err = (cel_err){0};
-    count = 0;
-    fail_at = at;
-    cel_status s = template_life(&err);
-    fail_at = 0;
-    if (s != CEL_OK) assert_true(err.text[0] != 0);
-  }
+  starve(template_life, 1 << 20, 10);
+}
+
+static void every_allocation_may_fail_in_json(void **state) {
+  (void)state;
+  starve(json_life, 1 << 20, 30);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_decode_step_allocates_nothing),
-                                     cmocka_unit_test(every_allocation_may_fail_over_a_whole_life),
+                                     cmocka_unit_test(every_allocation_may_fail_over_the_life_of_a_gguf_model),
+                                     cmocka_unit_test(every_allocation_may_fail_over_the_life_of_a_folder),
+                                     cmocka_unit_test(every_allocation_may_fail_in_json),
                                      cmocka_unit_test(every_allocation_may_fail_in_a_template)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // A model whose file is cut short while it is loaded, or while it answers: each piece of work ends in an error that names
 // the file. Every case runs in a child: cmocka sets a SIGBUS handler of its own around each test.
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,7 +26,7 @@
     }                                                                          \
   } while (0)
 
-static char folder[64], model[160], weights[200];
+static char folder[64], model[200], weights[200];
 
 static void copy(const char *from, const char *name) {
   char to[200], source[600];
@@ -145,7 +146,7 @@ static void cut_while_answering(void) {
   pid_t pid = fork();
   NEED(pid >= 0);
   if (pid == 0) {
-    usleep(1000);
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     cut();
     _exit(0);
   }
