@@ -119,6 +119,12 @@ void cel_arch_full_layers_without_rope(cel_arch *a);
 // Without a window *first is n_layers.
 CEL_MUST_CHECK cel_status cel_arch_read_upper_window(const cel_json *cfg, cel_arch *a, int64_t *first, cel_err *err);
 
+// --- mla.c ----------------------------------------------------------------------------------------
+// Latent attention: cel_mla with `d` for absent keys (a null q_lora_rank: plain q), names, biases, rotations, scale. The
+// common keys must be read.
+CEL_MUST_CHECK cel_status cel_arch_read_mla(const cel_json *cfg, const cel_mla *d, const cel_rope_defaults *ropes,
+                                            int rope_of[2], cel_arena *arena, cel_arch *a, cel_err *err);
+
 // --- moe.c ----------------------------------------------------------------------------------------
 // What a class gives for absent keys of its experts.
 typedef struct cel_moe_defaults {

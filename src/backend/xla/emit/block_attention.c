@@ -110,7 +110,7 @@ static hlo sink_of_scores(cel_emit *e, hlo sinks, hlo scores, bool per_token) {
   return cel_hlo_broadcast(&e->b, cel_hlo_reshape(&e->b, sinks, 2, pairs), 3, scores->type->dims, map);
 }
 
-static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, hlo q, hlo kcache, hlo sinks) {
+static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, hlo q, hlo kcache, int64_t width, hlo sinks) {
   if (!q || !kcache) return NULL;
   const cel_arch *a = e->arch;
   cel_emit_scope scope;
@@ -125,7 +125,8 @@ static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, 
   if (sinks) sinks = cel_hlo_arg(b, "sinks", sinks->type);
   k = cache_rows(b, k, layer, slots, per_token);
   v = cache_rows(b, v, layer, slots, per_token);
-  int64_t n = e->n, grouped[4] = {n, a->n_kv, a->n_q / a->n_kv, a->head_dim}, flat[3] = {n, a->n_q, a->head_dim};
+  if (v && width < q->type->dims[2]) v = cel_hlo_slice_dim(b, v, v->type->rank - 1, 0, width, 1);
+  int64_t n = e->n, grouped[4] = {n, a->n_kv, a->n_q / a->n_kv, q->type->dims[2]}, flat[3] = {n, a->n_q, width};
   x = cel_hlo_reshape(b, x, 4, grouped);
   // Decode scores [N, kv, group, C]; prefill [kv, N, group, C].
   cel_hlo_dot_dims qk = per_token ? (cel_hlo_dot_dims){.n_batch = 2, .lhs_batch = {0, 1}, .rhs_batch = {0, 1}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {3}}
@@ -141,6 +142,20 @@ static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, 
   return cel_emit_end(e, &scope, cel_hlo_reshape(b, y, 3, flat));
 }
 
+hlo cel_emit_attend(cel_emit *e, int layer, hlo q, hlo keys, hlo values, int64_t width) {
+  const cel_arch *a = e->arch;
+  const cel_layer *l = &a->layers[layer];
+  cel_hlo_builder *b = &e->b;
+  int64_t window = l->attention == CEL_ATTENTION_SLIDING ? a->window : 0;
+  hlo sinks = cel_emit_weight_of(e, CEL_W_SINKS, layer)->vector;
+  hlo operands[7] = {q, keys, values, e->slots, e->positions, cel_hlo_scalar(b, CEL_ET_I32, l->state), sinks};
+  cel_hlo_attr *attrs[3] = {cel_hlo_new_float(b, "scale", CEL_ET_F32, a->attn_scale),
+                            cel_hlo_new_float(b, "softcap", CEL_ET_F32, a->attn_softcap),
+                            cel_hlo_new_int(b, "window", CEL_ET_I64, window)};
+  return cel_hlo_composite(b, "mlxcel.attention", operands, sinks ? 7 : 6, attrs, 3,
+                           attention_decomposition(e, window, q, keys, width, sinks));
+}
+
 hlo cel_emit_attention(cel_emit *e, int layer, hlo h) {
   const cel_arch *a = e->arch;
   const cel_layer *l = &a->layers[layer];
@@ -152,15 +167,7 @@ hlo cel_emit_attention(cel_emit *e, int layer, hlo h) {
     cel_emit_append(e, CEL_STATE_KEYS, entry, x.k);
     cel_emit_append(e, CEL_STATE_VALUES, entry, x.v);
   }
-  int64_t window = l->attention == CEL_ATTENTION_SLIDING ? a->window : 0;
-  hlo keys = e->state[CEL_STATE_KEYS];
-  hlo sinks = cel_emit_weight_of(e, CEL_W_SINKS, layer)->vector;
-  hlo operands[7] = {x.q, keys, e->state[CEL_STATE_VALUES], e->slots, e->positions, entry, sinks};
-  cel_hlo_attr *attrs[3] = {cel_hlo_new_float(b, "scale", CEL_ET_F32, a->attn_scale),
-                            cel_hlo_new_float(b, "softcap", CEL_ET_F32, a->attn_softcap),
-                            cel_hlo_new_int(b, "window", CEL_ET_I64, window)};
-  hlo y = cel_hlo_composite(b, "mlxcel.attention", operands, sinks ? 7 : 6, attrs, 3,
-                            attention_decomposition(e, window, x.q, keys, sinks));
+  hlo y = cel_emit_attend(e, layer, x.q, e->state[CEL_STATE_KEYS], e->state[CEL_STATE_VALUES], a->head_dim);
   int64_t flat[2] = {e->n, (int64_t)a->n_q * a->head_dim};
   y = cel_hlo_reshape(b, y, 2, flat);
   if (x.gate) y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, cel_hlo_unary(b, CEL_HLO_LOGISTIC, x.gate));

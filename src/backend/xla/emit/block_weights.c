@@ -46,6 +46,7 @@ static void matrix_arguments(cel_emit *e, cel_emit_weight *w, const char *module
 typedef enum shape_kind {
   MATRIX,  // MODULE.weight [rows, cols] in whatever storage; rows -1: any number
   STACK,   // the same with the experts in front
+  HEADS,   // the same with the query heads in front
   VECTOR,  // MODULE.weight, `rows` floats
   TENSOR,  // the name itself, `rows` floats
 } shape_kind;
@@ -63,7 +64,7 @@ static void shape_words(char *out, size_t n, int64_t experts, int64_t rows, int6
 }
 
 static cel_status find_matrix(cel_emit *e, const char *module, role_shape want, cel_emit_weight *w, cel_err *err) {
-  int64_t experts = want.kind == STACK ? e->arch->moe.n_experts : 0;
+  int64_t experts = want.kind == STACK ? e->arch->moe.n_experts : want.kind == HEADS ? e->arch->n_q : 0;
   CEL_TRY(e->source->matrix(e->source->context, module, &w->storage, err));
   const cel_storage *s = &w->storage;
   if ((want.rows >= 0 && s->rows != want.rows) || s->cols != want.cols || s->experts != experts) {
@@ -103,7 +104,7 @@ static role_shape attention_shape(const cel_arch *a, cel_weight_role role) {
   int64_t q = (int64_t)a->n_q * a->head_dim, kv = (int64_t)a->n_kv * a->head_dim;
   const cel_mla *m = &a->mla;
   switch (role) {
-    case CEL_W_Q: return matrix(q * (a->out_gate ? 2 : 1), a->hidden, a->qkv_bias);
+    case CEL_W_Q: return matrix(q * (a->out_gate ? 2 : 1), a->hidden, a->qkv_bias && m->kv_rank == 0);
     case CEL_W_K:
     case CEL_W_V: return matrix(kv, a->hidden, a->qkv_bias);
     case CEL_W_QKV: return matrix(q + 2 * kv, a->hidden, a->qkv_bias);
@@ -117,6 +118,8 @@ static role_shape attention_shape(const cel_arch *a, cel_weight_role role) {
     case CEL_W_KV_A: return matrix(m->kv_rank + m->rope, a->hidden, a->qkv_bias);
     case CEL_W_KV_A_NORM: return vector(m->kv_rank);
     case CEL_W_KV_B: return matrix((int64_t)a->n_q * (m->nope + m->v), m->kv_rank, false);
+    case CEL_W_EMBED_Q: return (role_shape){HEADS, m->kv_rank, m->nope, false};
+    case CEL_W_UNEMBED_OUT: return (role_shape){HEADS, m->v, m->kv_rank, false};
     default: return norm(a, a->hidden);
   }
 }
@@ -180,8 +183,6 @@ static bool attention_wants(const cel_arch *a, cel_weight_role role, const cel_l
     case CEL_W_Q_A:
     case CEL_W_Q_A_NORM:
     case CEL_W_Q_B: return a->mla.q_rank > 0;
-    case CEL_W_EMBED_Q:
-    case CEL_W_UNEMBED_OUT: return false;  // asked for by block_mla.c itself, in place of KV_B
     default: return true;
   }
 }
@@ -227,18 +228,25 @@ static bool wanted(const cel_arch *a, cel_weight_role role, int layer) {
   return true;
 }
 
-// Files keep the experts' gate and up apart or in one.
-static bool experts_fused(cel_emit *e, int layer) {
+static bool has_matrix(cel_emit *e, cel_weight_role role, int layer) {
   char module[200];
   cel_storage unused;
   cel_err err = {0};
-  if (!cel_arch_weight_name(e->arch, CEL_W_EXPERT_GATE_UP, layer, module, sizeof module)) return false;
+  if (!cel_arch_weight_name(e->arch, role, layer, module, sizeof module)) return false;
   return e->source->matrix(e->source->context, module, &unused, &err) != CEL_NOT_FOUND;
 }
 
+// Files keep the experts' gate and up apart or in one, and latent attention's second matrix in one or (MLX) apart.
 static bool in_file(cel_emit *e, cel_weight_role role, int layer) {
-  if (role == CEL_W_EXPERT_GATE || role == CEL_W_EXPERT_UP) return !experts_fused(e, layer);
-  return role != CEL_W_EXPERT_GATE_UP || experts_fused(e, layer);
+  switch (role) {
+    case CEL_W_EXPERT_GATE:
+    case CEL_W_EXPERT_UP: return !has_matrix(e, CEL_W_EXPERT_GATE_UP, layer);
+    case CEL_W_EXPERT_GATE_UP: return has_matrix(e, CEL_W_EXPERT_GATE_UP, layer);
+    case CEL_W_KV_B: return !has_matrix(e, CEL_W_EMBED_Q, layer);
+    case CEL_W_EMBED_Q:
+    case CEL_W_UNEMBED_OUT: return has_matrix(e, CEL_W_EMBED_Q, layer);
+    default: return true;
+  }
 }
 
 static cel_status find_global_scale(cel_emit *e, const char *module, cel_emit_weight *w, cel_err *err) {

@@ -32,7 +32,10 @@
 //   gated_act                   (gate, up) {act}
 //   kv_append                   (cache, new [N, kv, D], slots, positions) {layer}
 //   attention                   (q [N, heads, D], kcache, vcache, slots, positions, layer, [sinks [heads]])
-//                               {scale, softcap, window}
+//                               {scale, softcap, window}; values are as many columns of vcache as the result is wide
+//   head_linear                 (x [N, heads, in], weight...) {per_head, first, transposed} -> [N, heads, out]: the weight
+//                               is [heads * per_head, cols], of each head's rows those from `first` on are multiplied
+//                               with, as many as out (transposed: as in)
 //   short_conv                  (u [N, C], weight [taps, C], conv, slots, layer) -> (y [N, C], conv)
 //   gated_delta                 (q, k [N, key heads, d_k], v [N, value heads, d_v], g, beta [N, value heads], delta, slots,
 //                               layer) -> (o [N, value heads, d_v], delta)

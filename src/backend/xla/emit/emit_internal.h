@@ -93,6 +93,9 @@ hlo cel_emit_gated(cel_emit *e, cel_weight_role gate, cel_weight_role up, cel_we
 hlo cel_emit_gated_act(cel_emit *e, hlo gate, hlo up);
 // Writes fresh [N, heads, width] into a state at (entry, slots, positions); block_attention.c, used by block_mla.c too.
 void cel_emit_append(cel_emit *e, cel_state state, hlo entry, hlo fresh);  // entry: i32[], cel_layer.state
+// q [N, n_q, D] over the layer's keys and values, of which the first `width` columns count: [N, n_q, width]. The
+// composite; block_attention.c.
+hlo cel_emit_attend(cel_emit *e, int layer, hlo q, hlo keys, hlo values, int64_t width);
 // block_state.c: of a recurrent state, the rows that this step goes on from, [1 or N, dims[2], dims[3], dims[4]], and the
 // state with such rows put back. entry: i32[], cel_layer.state.
 hlo cel_emit_state_rows(cel_hlo_builder *b, hlo state, hlo entry, hlo slots);

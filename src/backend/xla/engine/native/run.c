@@ -228,6 +228,18 @@ static void run_slice_columns(const member *m, const cel_step *s) {
   }
 }
 
+static void run_concat(const member *m, const cel_step *s) {
+  const int64_t *bytes = s->u.concat.bytes;
+  int64_t row = 0, at_column = 0;
+  for (int i = 0; i < s->n_in; i++) row += bytes[i];
+  range mine = share(m, s->solo, s->u.concat.outer, 1);
+  for (int i = 0; i < s->n_in; at_column += bytes[i++]) {
+    const char *x = at(m, s->in[i]);
+    char *y = (char *)at(m, s->out[0]) + at_column;
+    for (int64_t r = mine.begin; r < mine.end; r++) memcpy(y + r * row, x + r * bytes[i], (size_t)bytes[i]);
+  }
+}
+
 static void run_reference(const member *m, const cel_step *s) {
   const cel_plan *p = m->r->plan;
   cel_ref_tensor in[8], out[8];
@@ -253,6 +265,8 @@ static void run_step(const member *m, const cel_step *s) {
     case CEL_STEP_CONVERT: run_convert(m, s); break;
     case CEL_STEP_SLICE_ROWS: run_slice_rows(m, s); break;
     case CEL_STEP_SLICE_COLUMNS: run_slice_columns(m, s); break;
+    case CEL_STEP_CONCAT: run_concat(m, s); break;
+    case CEL_STEP_HEADS: cel_run_heads(m, s); break;
     case CEL_STEP_TOP_K: cel_run_top_k(m, s); break;
     case CEL_STEP_EXPERTS: cel_run_experts(m, s); break;
     case CEL_STEP_REFERENCE: run_reference(m, s); break;

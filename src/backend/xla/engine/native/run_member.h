@@ -25,6 +25,8 @@ static inline range share(const member *m, bool solo, int64_t n, int64_t grain) 
 
 static inline void *at(const member *m, int slot) { return m->r->at[slot]; }
 
+// run_heads.c
+void cel_run_heads(const member *m, const cel_step *s);
 // run_experts.c
 void cel_run_top_k(const member *m, const cel_step *s);
 void cel_run_experts(const member *m, const cel_step *s);

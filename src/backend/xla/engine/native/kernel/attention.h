@@ -23,14 +23,21 @@ typedef struct cel_attention_range {
   int head_begin, head_end;
 } cel_attention_range;
 
-// All query heads of a kv head go together when there are enough items without cutting them.
+// The most of a kv head's query heads that are at most `most` and divide them evenly.
+static inline int cel_attention_heads(int group, int most) {
+  int heads = most < group ? most : group;
+  while (group % heads != 0) heads--;
+  return heads;
+}
+
+// As many query heads of a kv head go together as there are enough items without cutting them further.
 static inline cel_attention_split cel_attention_split_of(const cel_attention *a) {
   cel_attention_split s;
   int group = a->n_q / a->n_kv;
-  s.heads = group <= CEL_ATTENTION_ROWS ? group : 1;
+  s.heads = cel_attention_heads(group, CEL_ATTENTION_ROWS);
   s.tokens = a->slot_step == 0 ? CEL_ATTENTION_ROWS / s.heads : 1;
   s.token_blocks = (a->n + s.tokens - 1) / s.tokens;
-  if (s.token_blocks * a->n_kv < 8) s.heads = 1;
+  while (s.heads > 1 && s.token_blocks * (a->n_q / s.heads) < 8) s.heads = cel_attention_heads(group, s.heads - 1);
   s.head_blocks = a->n_q / s.heads;
   return s;
 }

@@ -53,6 +53,8 @@ int64_t cel_linear_pack_bytes(const cel_linear *w);
 bool cel_linear_same_pack(const cel_linear *a, const cel_linear *b);
 // Scratch one thread needs inside linear_mul, a multiple of 64 (bounded: panels, never the matrix). Pure.
 int64_t cel_linear_scratch_bytes(const cel_linear *w);
+// Rows [first, first + n) as a matrix of its own. Pure.
+cel_linear cel_linear_rows(const cel_linear *w, int64_t first, int64_t n);
 // Rows are best handed out in multiples of this (register tile).
 int cel_linear_row_tile(const cel_linear *w);
 

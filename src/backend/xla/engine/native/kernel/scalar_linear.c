@@ -158,3 +158,8 @@ void cel_scalar_linear_row(const cel_linear *w, int64_t row, float *out) {
     }
   }
 }
+
+void cel_scalar_add_rows(float *y, const float *x, const float *w, int64_t stride, int64_t n_rows, int64_t n_cols) {
+  for (int64_t r = 0; r < n_rows; r++)
+    for (int64_t c = 0; c < n_cols; c++) y[c] = fmaf(x[r], w[r * stride + c], y[c]);
+}

@@ -58,6 +58,46 @@ static CEL_ALWAYS_INLINE void widen_unit(lin_kind f, const __m256i *q, const flo
     }
 }
 
+// A unit by position to one by element: 16 lanes of each of its two or four 16ths are interleaved.
+static CEL_ALWAYS_INLINE void order_unit(int unit, const float *t, float *out) {
+  for (int j = 0; j < 16; j += 8) {
+    __m256 a = _mm256_loadu_ps(t + j), b = _mm256_loadu_ps(t + 16 + j);
+    __m256 low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
+    if (unit == 32) {
+      _mm256_storeu_ps(out + 2 * j, _mm256_permute2f128_ps(low, high, 0x20));
+      _mm256_storeu_ps(out + 2 * j + 8, _mm256_permute2f128_ps(low, high, 0x31));
+      continue;
+    }
+    __m256 c = _mm256_loadu_ps(t + 32 + j), d = _mm256_loadu_ps(t + 48 + j);
+    __m256 low2 = _mm256_unpacklo_ps(c, d), high2 = _mm256_unpackhi_ps(c, d);
+    __m256 p0 = _mm256_shuffle_ps(low, low2, 0x44), p1 = _mm256_shuffle_ps(low, low2, 0xEE);
+    __m256 p2 = _mm256_shuffle_ps(high, high2, 0x44), p3 = _mm256_shuffle_ps(high, high2, 0xEE);
+    _mm256_storeu_ps(out + 4 * j, _mm256_permute2f128_ps(p0, p1, 0x20));
+    _mm256_storeu_ps(out + 4 * j + 8, _mm256_permute2f128_ps(p2, p3, 0x20));
+    _mm256_storeu_ps(out + 4 * j + 16, _mm256_permute2f128_ps(p0, p1, 0x31));
+    _mm256_storeu_ps(out + 4 * j + 24, _mm256_permute2f128_ps(p2, p3, 0x31));
+  }
+}
+
+// In the order of elements, cols of them.
+static CEL_ALWAYS_INLINE void widen_ordered(lin_kind f, const cel_linear *w, int64_t row, float *out) {
+  const int64_t units = cel_lin_units(w), unit = unit_of(f);
+  const uint8_t *p = w->w + row * w->w_row_bytes;
+  for (int64_t u0 = 0; u0 < units; u0 += CEL_LIN_BATCH, p += batch_bytes_of(f)) {
+    int n = (int)CEL_MIN(CEL_LIN_BATCH, units - u0);
+    float s[16], b[16], t[CEL_LIN_UNIT_MAX], last[CEL_LIN_UNIT_MAX];
+    batch_scales(f, w, p, row, u0, n, s, b);
+    for (int k = 0; k < n; k++) {
+      __m256i q[4];
+      int64_t at = (u0 + k) * unit, left = w->cols - at;
+      unpack_unit(f, p, k, f != K_AFFINE4_G32 || left >= 64, q);
+      widen_unit(f, q, s + k * halves_of(f), b + k * halves_of(f), t);
+      order_unit(unit_of(f), t, left < unit ? last : out + at);
+      if (left < unit) memcpy(out + at, last, (size_t)left * sizeof *out);
+    }
+  }
+}
+
 static CEL_ALWAYS_INLINE void widen_quantized(lin_kind f, const cel_linear *w, int64_t row, float *out) {
   const int64_t units = cel_lin_units(w);
   const uint8_t *p = w->w + row * w->w_row_bytes;
@@ -93,6 +133,51 @@ static CEL_NOINLINE void widen_row(const cel_linear *w, int64_t row, float *out)
     case K_MLX_MXFP8: widen_mxfp8(w, row, out); break;
     case K_AFFINE: break;  // one of the above
   }
+}
+
+static CEL_ALWAYS_INLINE void row_plain(const cel_linear *w, int type, int64_t row, float *out) {
+  const int bytes = type == CEL_LIN_F32 ? 4 : 2;
+  const uint8_t *p = w->w + row * w->w_row_bytes;
+  int64_t i = 0;
+  for (; i + 8 <= w->cols; i += 8) _mm256_storeu_ps(out + i, load_floats8(p + i * bytes, type));
+  for (; i < w->cols; i++) out[i] = cel_lin_float(p, type, i);
+}
+
+void cel_avx2_linear_row(const cel_linear *w, int64_t row, float *out) {
+  switch (kind_of(w)) {
+#define KIND(f) case f: widen_ordered(f, w, row, out); break;
+    KIND(K_Q4_0) KIND(K_Q4_1) KIND(K_Q5_0) KIND(K_Q5_1) KIND(K_Q8_0) KIND(K_Q4_K) KIND(K_Q5_K) KIND(K_Q6_K)
+    KIND(K_Q2_K) KIND(K_Q3_K) KIND(K_IQ4_NL) KIND(K_IQ4_XS) KIND(K_MXFP4) KIND(K_TQ1_0) KIND(K_TQ2_0) KIND(K_Q8_1)
+    KIND(K_Q8_K) KIND(K_AFFINE2) KIND(K_AFFINE3) KIND(K_AFFINE4) KIND(K_AFFINE4_G32) KIND(K_AFFINE5) KIND(K_AFFINE6)
+    KIND(K_AFFINE8) KIND(K_MLX_MXFP4) KIND(K_MLX_NVFP4)
+#undef KIND
+    case K_F32: row_plain(w, CEL_LIN_F32, row, out); break;
+    case K_F16: row_plain(w, CEL_LIN_F16, row, out); break;
+    case K_BF16: row_plain(w, CEL_LIN_BF16, row, out); break;
+    case K_MLX_MXFP8: widen_mxfp8(w, row, out); break;
+    case K_AFFINE: break;  // one of the above
+  }
+}
+
+static CEL_ALWAYS_INLINE void add_columns(float *y, const float *x, const float *w, int64_t stride, int64_t n_rows, int n) {
+  __m256 acc[8];
+  for (int c = 0; c < n; c++) acc[c] = _mm256_loadu_ps(y + 8 * c);
+  for (int64_t r = 0; r < n_rows; r++) {
+    __m256 v = _mm256_broadcast_ss(x + r);
+    for (int c = 0; c < n; c++) acc[c] = _mm256_fmadd_ps(v, _mm256_loadu_ps(w + r * stride + 8 * c), acc[c]);
+  }
+  for (int c = 0; c < n; c++) _mm256_storeu_ps(y + 8 * c, acc[c]);
+}
+
+void cel_avx2_add_rows(float *y, const float *x, const float *w, int64_t stride, int64_t n_rows, int64_t n_cols) {
+  int64_t c = 0;
+  for (; c + 64 <= n_cols; c += 64) add_columns(y + c, x, w + c, stride, n_rows, 8);
+  for (; c + 8 <= n_cols; c += 8) add_columns(y + c, x, w + c, stride, n_rows, 1);
+  if (c == n_cols) return;
+  __m256 acc = load_first(y + c, n_cols - c);
+  for (int64_t r = 0; r < n_rows; r++)
+    acc = _mm256_fmadd_ps(_mm256_broadcast_ss(x + r), load_first(w + r * stride + c, n_cols - c), acc);
+  store_first(y + c, n_cols - c, acc);
 }
 
 typedef struct tile_f32 {

@@ -7,6 +7,7 @@ static const char *const kind_names[] = {
     [CEL_STEP_ATTENTION] = "attention", [CEL_STEP_SHORT_CONV] = "short_conv", [CEL_STEP_DELTA] = "gated_delta",
     [CEL_STEP_ELEMENTWISE] = "elementwise", [CEL_STEP_CONVERT] = "convert",
     [CEL_STEP_SLICE_ROWS] = "slice_rows", [CEL_STEP_SLICE_COLUMNS] = "slice_columns",
+    [CEL_STEP_CONCAT] = "concat",     [CEL_STEP_HEADS] = "head_linear",
     [CEL_STEP_TOP_K] = "top_k",         [CEL_STEP_EXPERTS] = "experts",       [CEL_STEP_REFERENCE] = "reference"};
 static void weight_line(cel_buf *out, const cel_linear *w) {
   cel_buf_printf(out, " %s[%lld, %lld]", cel_linear_traits_of(w->format)->name, (long long)w->rows, (long long)w->cols);
@@ -27,6 +28,12 @@ static void step_line(const cel_plan *p, const cel_step *s, cel_buf *out) {
     case CEL_STEP_ATTENTION:
       cel_buf_printf(out, " x%lld, %d/%d heads of %d%s", (long long)s->u.attention.a.n, s->u.attention.a.n_q,
                      s->u.attention.a.n_kv, s->u.attention.a.d, s->u.attention.a.window ? ", window" : "");
+      break;
+    case CEL_STEP_HEADS:
+      cel_buf_printf(out, " x%lld, %lld heads, rows %lld + %lld of %lld%s", (long long)s->u.heads.tokens, (long long)s->u.heads.heads,
+                     (long long)s->u.heads.first, (long long)s->u.heads.rows, (long long)s->u.heads.per_head,
+                     s->u.heads.transposed ? " transposed" : "");
+      weight_line(out, &s->u.heads.w);
       break;
     case CEL_STEP_EXPERTS:
       cel_buf_printf(out, " x%lld, %lld of %lld%s", (long long)s->u.experts->tokens, (long long)s->u.experts->k,

@@ -48,11 +48,12 @@ typedef struct cel_node {
 
 typedef enum cel_step_kind {
   CEL_STEP_LINEAR, CEL_STEP_EMBED, CEL_STEP_RMS_NORM, CEL_STEP_ROPE, CEL_STEP_GATED, CEL_STEP_APPEND,
-  CEL_STEP_ATTENTION, CEL_STEP_SHORT_CONV, CEL_STEP_DELTA, CEL_STEP_ELEMENTWISE, CEL_STEP_CONVERT,
-  CEL_STEP_SLICE_ROWS, CEL_STEP_SLICE_COLUMNS, CEL_STEP_TOP_K, CEL_STEP_EXPERTS, CEL_STEP_REFERENCE,
+  CEL_STEP_ATTENTION, CEL_STEP_SHORT_CONV, CEL_STEP_DELTA, CEL_STEP_ELEMENTWISE, CEL_STEP_CONVERT, CEL_STEP_SLICE_ROWS,
+  CEL_STEP_SLICE_COLUMNS, CEL_STEP_CONCAT, CEL_STEP_HEADS, CEL_STEP_TOP_K, CEL_STEP_EXPERTS, CEL_STEP_REFERENCE,
 } cel_step_kind;
 
 enum { CEL_LINEAR_MOST = 4 };
+enum { CEL_HEADS_PANEL = 16 };  // rows of head_linear that are widened together
 
 // ---- elementwise groups: a small program over tiles -----------------------------------------------
 
@@ -159,6 +160,15 @@ typedef struct cel_step {
       int64_t rows, from, to, start, stride;  // slice_columns: elements of a row before and after
     } columns;
     struct {
+      int64_t outer;  // concat: how often a piece of each operand follows the next
+      int64_t bytes[8];  // of a piece
+    } concat;
+    struct {
+      cel_linear w;            // [heads * per_head, cols]
+      int64_t tokens, heads, per_head, first, rows, pack_bytes;
+      bool transposed;         // x times the rows [first, first + rows) of each head; else the rows times x
+    } heads;
+    struct {
       int64_t rows, n, k;
     } top_k;
     cel_experts *experts;
@@ -225,6 +235,9 @@ bool cel_plan_weight_format(const cel_hlo_op *op, int first, int n, int64_t cols
 // The same as a matrix (of one expert) without its bytes.
 bool cel_plan_weight(const cel_plan *p, const cel_node *node, int first, int n, int64_t cols, cel_linear *out);
 const uint8_t *cel_plan_bytes(const cel_plan *p, int slot);  // of a bound weight or constant in one piece, else NULL
+// heads.c: head_linear.
+bool cel_plan_has_heads(const cel_hlo_op *composite);
+cel_status cel_plan_heads(cel_plan *p, const cel_node *node, cel_err *err);
 // experts.c: top_k, expert_linear, expert_combine.
 bool cel_plan_has_experts(const cel_hlo_op *composite);
 cel_status cel_plan_experts(cel_plan *p, const cel_node *node, cel_err *err);

@@ -92,6 +92,7 @@ bool cel_plan_has_kernel(const cel_hlo_op *op) {
   if (is(op, "mlxcel.kv_append")) {
     return op->n_operands == 5 && f32_operands(op, 2, 0) && op->operands[0]->type->rank == 5 && i32_operands(op, 2, 5);
   }
+  if (is(op, "mlxcel.head_linear")) return cel_plan_has_heads(op);
   if (is(op, "mlxcel.top_k") || is(op, "mlxcel.expert_linear") || is(op, "mlxcel.expert_combine")) return cel_plan_has_experts(op);
   if (cel_plan_is_recurrent(composite_name(op))) return cel_plan_has_recurrent_kernel(op, composite_name(op));
   if (!is(op, "mlxcel.attention") || (op->n_operands != 6 && op->n_operands != 7)) return false;
@@ -232,6 +233,7 @@ static cel_status composite_step(cel_plan *p, const cel_node *n, cel_err *err) {
   const cel_hlo_op *op = n->op;
   if (is(op, "mlxcel.linear") || is(op, "mlxcel.quantized_linear")) return linear_step(p, n, err);
   if (is(op, "mlxcel.embedding") || is(op, "mlxcel.quantized_embedding")) return embed_step(p, n, err);
+  if (is(op, "mlxcel.head_linear")) return cel_plan_heads(p, n, err);
   if (is(op, "mlxcel.top_k") || is(op, "mlxcel.expert_linear") || is(op, "mlxcel.expert_combine")) return cel_plan_experts(p, n, err);
   if (cel_plan_is_recurrent(composite_name(op))) return cel_plan_recurrent_step(p, n, composite_name(op), err);
   cel_step_kind kind = is(op, "mlxcel.rms_norm")    ? CEL_STEP_RMS_NORM
@@ -292,6 +294,21 @@ static bool slice_columns_step(cel_plan *p, const cel_node *n) {
   return true;
 }
 
+// Pieces of up to eight operands, side by side along one dimension.
+static bool concat_step(cel_plan *p, const cel_node *n) {
+  if (n->op->opcode != CEL_HLO_CONCATENATE || n->n_in > 8 || !cel_hlo_elements(n->op->results[0].type)) return false;
+  const cel_hlo_attr *dim = cel_hlo_find_attr(n->op, "dimension");
+  if (!dim || dim->kind != CEL_HLO_ATTR_INT) return false;
+  const cel_hlo_type *y = n->op->results[0].type;
+  cel_step *s = cel_plan_step(p, CEL_STEP_CONCAT, n);
+  if (!s) return false;
+  s->u.concat.outer = 1;
+  for (int d = 0; d < dim->i; d++) s->u.concat.outer *= y->dims[d];
+  for (int i = 0; i < n->n_in; i++) s->u.concat.bytes[i] = cel_hlo_bytes(n->op->operands[i]->type) / s->u.concat.outer;
+  s->solo = cel_hlo_elements(y) < 8192;
+  return true;
+}
+
 // Do the regions of op use values from around it?
 static bool captures(const cel_hlo_op *op, const cel_hlo_op *outer) {
   for (int r = 0; r < op->n_regions; r++) {
@@ -348,7 +365,7 @@ cel_status cel_plan_steps(cel_plan *p, cel_err *err) {
     } else if (cel_plan_micro(p, n, &micro)) {
       CEL_TRY(cel_plan_elementwise(p, i, &i, err));
     } else {
-      if (!convert_step(p, n) && !slice_rows_step(p, n) && !slice_columns_step(p, n)) CEL_TRY(reference_step(p, n, err));
+      if (!convert_step(p, n) && !slice_rows_step(p, n) && !slice_columns_step(p, n) && !concat_step(p, n)) CEL_TRY(reference_step(p, n, err));
       i++;
     }
   }
