@@ -34,6 +34,10 @@ static cel_status read_scores(cel_gguf_loader *l, cel_err *err) {
   if (!v->scores) {
     return cel_fail(err, CEL_MALFORMED, "%s: tokenizer.ggml.scores is missing, and a model \"t5\" needs it", l->b.name);
   }
+  if (l->t->model.vocab.longest > CEL_UNIGRAM_LONGEST) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: tokenizer.ggml.tokens has one of %zu bytes, at most %d are supported", l->b.name,
+                    l->t->model.vocab.longest, CEL_UNIGRAM_LONGEST);
+  }
   double *scores = CEL_NEW_ARRAY(&l->t->arena, double, v->n_tokens);
   if (!scores) return cel_fail_oom(err, l->b.name);
   for (int64_t i = 0; i < v->n_tokens; i++) {

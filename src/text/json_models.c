@@ -104,6 +104,10 @@ static cel_status read_unigram(cel_json_loader *l, cel_err *err) {
   CEL_TRY(cel_json_read_vocab(l, true, &scores, err));
   u->scores = scores;
   u->n_scores = t->n_model;
+  if (t->model.vocab.longest > CEL_UNIGRAM_LONGEST) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: model.vocab has a token of %zu bytes, at most %d are supported", l->b.name,
+                    t->model.vocab.longest, CEL_UNIGRAM_LONGEST);
+  }
   const cel_json *unk = cel_json_get(l->model, "unk_id");
   if (unk) {
     json_int_t id = json_integer_value(unk);

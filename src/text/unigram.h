@@ -11,6 +11,8 @@
 #include "text/vocab.h"
 
 enum { CEL_UNIGRAM_STARTS = 1 << 14 };
+// Bytes of the longest token: one that fits at every character of a text is compared at each.
+enum { CEL_UNIGRAM_LONGEST = 4096 };
 
 typedef struct cel_unigram {
   const cel_vocab *vocab;

@@ -60,7 +60,9 @@ static cel_buf repeat(cel_str unit, int64_t times) {
 
 static void long_runs_equal_the_reference_in_linear_time(void **state) {
   (void)state;
-  const char *const names[] = {"gpt2", "llama3", "qwen2", "tekken", "spm", "gemma", "metaspace", "words", "removed"};
+  const char *const names[] = {"gpt2",  "llama3",  "qwen2",     "tekken", "spm",     "gemma", "metaspace",  "words",
+                               "bytes", "removed", "wordlevel", "clip",   "letters", "bert",  "bert_cased", "t5",
+                               "unigram"};
   for (int k = 0; k < CEL_COUNT(names); k++) {
     char file[64];
     snprintf(file, sizeof file, "%s.json", names[k]);
@@ -106,6 +108,80 @@ static void added_tokens_that_nearly_match_cost_linear_time(void **state) {
   cel_buf_deinit(&text);
 }
 
+// {"a":…} or [["a",-1],…]: texts of one to `n` letters, and one of `long_one`; each behind `head` but the first letter.
+static void put_vocabulary(cel_buf *json, bool list, const char *head, int n, int long_one) {
+  cel_buf run = {0};
+  cel_buf_addc(json, list ? '[' : '{');
+  for (int i = 1, id = 0; i <= long_one; i++) {
+    cel_buf_addc(&run, 'a');
+    if (i > n && i < long_one) continue;
+    for (int k = 0; k < 2; k++) {
+      cel_buf_printf(json, list ? "%s[\"%s%s\",-%d]" : "%s\"%s%s\":%d", id ? "," : "", k ? head : "", run.p, id + 1);
+      id++;
+      if (!head[0]) break;
+    }
+  }
+  cel_buf_addz(json, list ? ",[\"?\",-5000]]" : ",\"?\":0}");
+  cel_buf_deinit(&run);
+}
+
+static void a_million_letters_cost_linear_time_in_every_model(void **state) {
+  (void)state;
+  enum { LENGTHS = 20, LONG = 1500, TEXT = 1 << 20 };
+  static const struct {
+    const char *before, *after, *head, *tail;
+  } models[] = {
+      {"{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":", "}}", "", ""},
+      {"{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":", "}}", "", "\xE6\xAD\xAA"},
+      {"{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"?\",\"max_input_chars_per_word\":1000000000,\"vocab\":", "}}", "##", ""},
+      {"{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"?\",\"max_input_chars_per_word\":1000000000,\"vocab\":", "}}", "##", "b"},
+      {"{\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\",\"vocab\":", "}}", "", ""},
+  };
+  for (int i = 0; i < CEL_COUNT(models); i++) {
+    cel_buf json = {0}, text = repeat(CEL_STR("a"), TEXT);
+    cel_buf_addz(&json, models[i].before);
+    put_vocabulary(&json, strstr(models[i].before, "Unigram") != NULL, models[i].head, LENGTHS, LONG);
+    cel_buf_addz(&json, models[i].after);
+    cel_buf_addz(&text, models[i].tail);
+    cel_json *parsed = parse_json(json.p);
+    cel_tokenizer *t = make_tokenizer(parsed, "t");
+    job j = {.t = t, .text = cel_buf_str(&text)};
+    on_a_small_stack(&j);
+    assert_true(j.n >= 1);
+    free(j.ids);
+    cel_tokenizer_free(t);
+    cel_json_decref(parsed);
+    cel_buf_deinit(&json);
+    cel_buf_deinit(&text);
+  }
+}
+
+// Names whose patterns look ahead over a run: digits, white space.
+static void long_runs_cost_linear_time_under_every_named_pre_tokenizer(void **state) {
+  (void)state;
+  static const char *const names[] = {"afmoe", "tiny_aya", "superbpe", "deepseek-llm", "kimi-k2", "gpt-4o", "youtu", "jais-2",
+                                      "exaone-moe", "default", "bloom", "viking", "chameleon", "minicpm5", "bailingmoe"};
+  static const char *const units[] = {"1", " ", "\n", "A", "a", "\u6B6A", ".", " a", "\u0301"};
+  enum { BYTES = 200000 };
+  cel_str tokens[] = {CEL_STR("a"), CEL_STR("1"), CEL_STR("\u0120"), CEL_STR("A")};
+  for (int k = 0; k < CEL_COUNT(names); k++) {
+    cel_gguf_vocab v = {.model = CEL_STR("gpt2"), .pre = cel_str_of(names[k]), .tokens = tokens, .n_tokens = 4, .bos = -1,
+                        .eos = -1, .unk = -1, .pad = -1, .eot = -1, .eom = -1, .sep = -1, .cls = -1};
+    cel_tokenizer *t;
+    cel_err err = {0};
+    if (cel_tokenizer_from_gguf(&v, "m.gguf", &t, &err) != CEL_OK) fail_msg("%s", err.text);
+    for (int i = 0; i < CEL_COUNT(units); i++) {
+      cel_buf text = repeat(cel_str_of(units[i]), BYTES / (int64_t)strlen(units[i]));
+      cel_buf_addz(&text, "\u6B6A");
+      job j = {.t = t, .text = cel_buf_str(&text)};
+      on_a_small_stack(&j);
+      free(j.ids);
+      cel_buf_deinit(&text);
+    }
+    cel_tokenizer_free(t);
+  }
+}
+
 static void a_pattern_that_runs_away_ends_with_an_error(void **state) {
   (void)state;
   cel_json *json = parse_json(
@@ -127,6 +203,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_runs_equal_the_reference_in_linear_time),
       cmocka_unit_test(added_tokens_that_nearly_match_cost_linear_time),
+      cmocka_unit_test(a_million_letters_cost_linear_time_in_every_model),
+      cmocka_unit_test(long_runs_cost_linear_time_under_every_named_pre_tokenizer),
       cmocka_unit_test(a_pattern_that_runs_away_ends_with_an_error),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,6 +312,21 @@ static void what_is_not_right_is_refused_by_name(void **state) {
   }
 }
 
+static void a_unigram_token_as_long_as_a_text_is_refused(void **state) {
+  (void)state;
+  cel_buf b = {0};
+  cel_buf_addz(&b, "{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"");
+  for (int i = 0; i < 5000; i++) cel_buf_addc(&b, 'a');
+  cel_buf_addz(&b, "\",-1]]}}");
+  cel_json *json = parse_json(b.p);
+  cel_tokenizer *t;
+  cel_err err = {0};
+  assert_int_equal(cel_tokenizer_from_json(json, NULL, "t", &t, &err), CEL_UNSUPPORTED);
+  assert_non_null(strstr(err.text, "a token of 5000 bytes, at most 4096"));
+  cel_json_decref(json);
+  cel_buf_deinit(&b);
+}
+
 static void sequences_nested_too_deep_are_refused(void **state) {
   (void)state;
   cel_buf b = {0};
@@ -360,6 +375,7 @@ int main(void) {
       cmocka_unit_test(an_empty_text_gives_what_the_template_adds),
       cmocka_unit_test(several_texts_share_one_tokenizer_and_repeat),
       cmocka_unit_test(what_is_not_right_is_refused_by_name),
+      cmocka_unit_test(a_unigram_token_as_long_as_a_text_is_refused),
       cmocka_unit_test(sequences_nested_too_deep_are_refused),
       cmocka_unit_test(a_text_can_not_explode_in_the_normalizer),
   };
