@@ -1,0 +1,130 @@
+// Finding and opening PJRT plugins, whole and broken.
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/xla/engine/pjrt/pjrt_plugin.h"
+
+static const char *plugin(const char *kind) {
+  static char path[512];
+  snprintf(path, sizeof path, "%s%s.so", FAKE_PLUGINS, kind);
+  return path;
+}
+
+static void refused(const char *kind, const char *options, const char *words) {
+  cel_pjrt p;
+  cel_err err = {0};
+  assert_int_not_equal(cel_pjrt_open(plugin(kind), options, &p, &err), CEL_OK);
+  if (!strstr(err.text, words)) fail_msg("\"%s\" does not say \"%s\"", err.text, words);
+  assert_null(strchr(err.text, '\n'));
+  assert_null(p.client);
+}
+
+static void a_library_without_the_symbol_is_no_plugin(void **state) {
+  (void)state;
+  refused("symbol", "", "exports no GetPjrtApi");
+  refused("nothing", "", "returns nothing");
+}
+
+static void another_version_is_refused_with_both(void **state) {
+  (void)state;
+  refused("major", "", "PJRT 1.33; version 0.33 or a later minor one");
+  refused("minor", "", "PJRT 0.32; version 0.33");
+  refused("short", "", "bytes");
+}
+
+static void the_plugin_s_own_words_are_carried_up(void **state) {
+  (void)state;
+  refused("refuses", "", "the driver is older than the plugin");
+  refused("works", "no_such_option=1", "the driver is older");
+  refused("empty", "", "the PJRT platform fake has no device here");
+}
+
+static void options_have_the_types_they_look_like(void **state) {
+  (void)state;
+  cel_pjrt p;
+  cel_err err = {0};
+  assert_int_equal(cel_pjrt_open(plugin("works"), "cpu_device_count=3", &p, &err), CEL_OK);
+  assert_int_equal(p.n_devices, 3);
+  assert_string_equal(p.platform, "fake");
+  cel_pjrt_close(&p);
+  refused("works", "cpu_device_count=three", "older");  // a string, which the option is not
+  refused("works", "cpu_device_count", "no name=value");
+  refused("works", "=1", "no name=value");
+  refused("works", "a,b=1", "no name=value");
+}
+
+static void what_cannot_be_loaded_is_said_by_the_loader(void **state) {
+  (void)state;
+  cel_pjrt p;
+  cel_err err = {0};
+  assert_int_not_equal(cel_pjrt_open(__FILE__, "", &p, &err), CEL_OK);
+  assert_non_null(strstr(err.text, __FILE__));
+}
+
+static void names_and_paths_are_looked_up(void **state) {
+  (void)state;
+  cel_buf path = {0};
+  cel_err err = {0};
+  setenv("HOME", "/nonexistent", 1);
+  unsetenv("VIRTUAL_ENV");
+  assert_int_equal(cel_pjrt_find("gpu", "", &path, &err), CEL_INVALID);
+  assert_non_null(strstr(err.text, "one of cpu, cuda, rocm, oneapi, tpu, metal"));
+  assert_int_equal(cel_pjrt_find("/nonexistent/plugin.so", "", &path, &err), CEL_NOT_FOUND);
+  assert_int_equal(cel_pjrt_find("metal", "/nonexistent", &path, &err), CEL_NOT_FOUND);
+  assert_non_null(strstr(err.text, "no PJRT plugin metal is installed"));
+  assert_int_equal(cel_pjrt_find(plugin("works"), "", &path, &err), CEL_OK);
+  assert_string_equal(path.p, plugin("works"));
+  cel_buf_deinit(&path);
+}
+
+static void touch(const char *folder, const char *below) {
+  char path[600];
+  snprintf(path, sizeof path, "%s/%s", folder, below);
+  for (char *c = path + strlen(folder) + 1; (c = strchr(c, '/')); *c++ = '/') {
+    *c = 0;
+    char command[700];
+    snprintf(command, sizeof command, "mkdir -p '%s'", path);
+    assert_int_equal(system(command), 0);
+  }
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fclose(f);
+}
+
+static void the_first_folder_that_has_the_wheel_wins(void **state) {
+  (void)state;
+  char folder[] = "/tmp/cel-pjrt-XXXXXX", list[700], command[200];
+  cel_buf path = {0};
+  cel_err err = {0};
+  assert_non_null(mkdtemp(folder));
+  touch(folder, "jax_plugins/xla_cuda12/xla_cuda_plugin.so");
+  snprintf(list, sizeof list, "/nonexistent::%s", folder);
+  assert_int_equal(cel_pjrt_find("cuda", list, &path, &err), CEL_OK);
+  assert_non_null(strstr(path.p, "xla_cuda12"));
+  touch(folder, "jax_plugins/xla_cuda13/xla_cuda_plugin.so");
+  assert_int_equal(cel_pjrt_find("cuda", list, &path, &err), CEL_OK);
+  assert_non_null(strstr(path.p, "xla_cuda13"));  // the newer one of the table
+  cel_buf_deinit(&path);
+  snprintf(command, sizeof command, "rm -r '%s'", folder);
+  assert_int_equal(system(command), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_library_without_the_symbol_is_no_plugin),
+      cmocka_unit_test(another_version_is_refused_with_both),
+      cmocka_unit_test(the_plugin_s_own_words_are_carried_up),
+      cmocka_unit_test(options_have_the_types_they_look_like),
+      cmocka_unit_test(what_cannot_be_loaded_is_said_by_the_loader),
+      cmocka_unit_test(names_and_paths_are_looked_up),
+      cmocka_unit_test(the_first_folder_that_has_the_wheel_wins),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
