@@ -40,6 +40,7 @@ MLX = {
     "llama3-mxfp8": ("llama3", mx.bfloat16, MXFP8, {}),
     "qwen3-nvfp4": ("qwen3", mx.bfloat16, NVFP4, {}),
     "gemma2-q4g32": ("gemma2", mx.bfloat16, AFFINE(4, 32), {}),
+    "youtu-q4g32": ("youtu", mx.bfloat16, AFFINE(4, 32), {}),
 }
 
 
