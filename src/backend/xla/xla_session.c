@@ -269,14 +269,24 @@ static int pad_rows(cel_model_handle *m, int rows) {
   return all;
 }
 
-// One decode of the sessions whose last token is not in the cache.
-static cel_status decode(cel_model_handle *m, cel_session *const *sessions, int n, cel_err *err) {
-  int rows = 0;
+// Sessions that are more than a token behind: after a truncate into unsent tokens, or where the cache starts anew. Ahead
+// of the decode's rows, because feeding uses their buffers.
+static cel_status catch_up(cel_session *const *sessions, int n, cel_err *err) {
   for (int i = 0; i < n; i++) {
     cel_session *s = sessions[i];
     if (s->pending) continue;
     settle_tables(s);
-    if (s->n - s->n_kv > 1) CEL_TRY(feed(s, err));  // after a truncate into unsent tokens
+    if (s->n - s->n_kv > 1) CEL_TRY(feed(s, err));
+  }
+  return CEL_OK;
+}
+
+// One decode of the sessions whose last token is not in the cache.
+static cel_status decode(cel_model_handle *m, cel_session *const *sessions, int n, cel_err *err) {
+  int rows = 0;
+  CEL_TRY(catch_up(sessions, n, err));
+  for (int i = 0; i < n; i++) {
+    cel_session *s = sessions[i];
     if (s->pending) continue;
     if (s->n == s->n_kv) s->n_kv--;                 // after a truncate: the last token again, for its logits
     m->tokens[rows] = s->tokens[s->n_kv];
