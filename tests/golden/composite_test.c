@@ -165,7 +165,7 @@ static void every_isa(const run *r, const char *path) {
 
 static void kernels_equal_their_decompositions(void **state) {
   (void)state;
-  static const char *const families[] = {"llama", "mistral", "qwen2", "qwen3", "gemma3"};
+  static const char *const families[] = {"llama", "mistral", "qwen2", "qwen3", "gemma3", "moe"};
   int tested = 0;
   for (int i = 0; i < CEL_COUNT(families); i++) {
     char dir[600], path[1200];
@@ -183,7 +183,7 @@ static void kernels_equal_their_decompositions(void **state) {
     }
     closedir(d);
   }
-  assert_true(tested >= 30);
+  assert_true(tested >= 50);
 }
 
 int main(void) {

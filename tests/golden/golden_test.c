@@ -25,7 +25,9 @@ static const struct {
             {"llama", "llama3-q4g64"}, {"llama", "llama3-q8g32"},  {"llama", "llama-gguf"},    {"mistral", "mistral"},
             {"qwen2", "qwen2"},        {"qwen2", "qwen2-gguf"},    {"qwen3", "qwen3"},         {"qwen3", "qwen3-q4g32"},
             {"qwen3", "qwen3-q8g64"},  {"gemma3", "gemma3"},       {"gemma3", "gemma3-linear"}, {"llama", "llama3-mixed"},
-            {"llama", "llama3-mxfp8"},  {"qwen3", "qwen3-nvfp4"},   {"llama", "llama-blocks"}};
+            {"llama", "llama3-mxfp8"},  {"qwen3", "qwen3-nvfp4"},   {"llama", "llama-blocks"},
+            {"moe", "mixtral"},        {"moe", "qwen2moe"},        {"moe", "qwen3moe-q4g32"}, {"moe", "granitemoe"},
+            {"moe", "gptoss"},         {"moe", "gptoss-mxfp4"},    {"moe", "erniemoe"},       {"moe", "phimoe"}};
 static const struct {
   const char *name;
   cel_emit_options options;
@@ -151,7 +153,7 @@ static void fill(const subject *s, const cel_program *p, const oracle_case *c, c
       const cel_tensor *t = cel_checkpoint_find(s->checkpoint, q->name);
       assert_non_null(t);
       assert_true(t->bytes == cel_hlo_bytes(q->type));
-      memcpy(args[i].data, t->data, (size_t)t->bytes);
+      cel_tensor_copy(t, args[i].data);
       continue;
     }
     int32_t *v = args[i].data;
