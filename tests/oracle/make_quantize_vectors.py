@@ -8,7 +8,8 @@ values; then these four arrays (as make_quant_vectors.py writes them). The value
     affine_BITS_GROUP_TYPE.bin   mx.quantize(mode="affine") of values of that type, on the CPU
     mode_MODE_TYPE.bin           the same for the floating modes
     blocks_NAME.bin              gguf.quants.quantize
-Among the rows: ordinary weights, one sign only, constants, zeros, tiny and large ones, ties.
+Among the rows: ordinary weights, one sign only, constants, zeros, tiny and large ones, ties, largest values
+just above powers of two.
 Needs: numpy, gguf, mlx.
 """
 import os
@@ -39,6 +40,10 @@ def groups(group, ties):
              normal() * 2e-4, normal() * 100, np.where(rng.random(group) < 0.9, 0, normal()), np.full(group, -3.0)]
     kinds[5][:2] = -0.0
     kinds.append(normal() * 1e-6)
+    for top in (6, 448):  # largest values just above a power of two of the largest number
+        for j in (2, 5, 8, 11):
+            w = normal()
+            kinds.append(w / np.abs(w).max() * top * 2.0**-j * 1.006)
     kinds.append(np.resize(np.array(ties) * rng.choice([1, -1], len(ties)), group))
     return np.concatenate(kinds).astype(np.float32)
 
@@ -67,7 +72,7 @@ os.makedirs(out, exist_ok=True)
 for bits in (2, 3, 4, 5, 6, 8):
     for i, group in enumerate((32, 64, 128)):
         kind = list(TYPES)[(bits + i) % 3]
-        values = groups(group, TIES)[:6 * group] if group == 128 else groups(group, TIES)
+        values = groups(group, TIES)[:8 * group] if group == 128 else groups(group, TIES)
         mlx_case("affine_%d_%d_%s" % (bits, group, kind), values, kind, bits=bits, group_size=group, mode="affine")
 for mode, bits, group in (("mxfp4", 4, 32), ("mxfp8", 8, 32), ("nvfp4", 4, 16)):
     for kind in TYPES:

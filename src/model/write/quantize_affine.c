@@ -15,8 +15,8 @@ typedef struct level { float scale, bias; } level;
 static level fit(const float *x, int n, float top) {
   float lo = x[0], hi = x[0], bias = 0;
   for (int i = 1; i < n; i++) {
-    lo = fminf(lo, x[i]);
-    hi = fmaxf(hi, x[i]);
+    lo = x[i] < lo ? x[i] : lo;
+    hi = x[i] > hi ? x[i] : hi;
   }
   bool low_edge = fabsf(lo) > fabsf(hi);
   float scale = fmaxf((hi - lo) / top, 1e-7f), edge = low_edge ? lo : hi;
@@ -27,6 +27,13 @@ static level fit(const float *x, int n, float top) {
     bias = edge;
   }
   return (level){scale, bias};
+}
+
+// To the nearest of 0 .. top, ties to even: the sum has no bits behind the point.
+static uint8_t nearest(float v, float top) {
+  v = v > 0 ? v : 0;
+  v = v < top ? v : top;
+  return (uint8_t)(v + 0x1p23f - 0x1p23f);
 }
 
 // Appends the low `bits` of q[n] to a little-endian bit stream; n * bits is a multiple of 8.
@@ -48,7 +55,7 @@ void cel_quantize_affine(const float *src, int64_t cols, int bits, int group, ce
   for (int64_t at = 0; at < cols; at += group) {
     const float *x = src + at;
     level l = fit(x, group, top);
-    for (int i = 0; i < group; i++) q[i] = (uint8_t)fminf(fmaxf(rintf((x[i] - l.bias) / l.scale), 0), top);
+    for (int i = 0; i < group; i++) q[i] = nearest((x[i] - l.bias) / l.scale, top);
     out = pack(q, group, bits, out);
     put(scales, at / group, scale_type, l.scale);
     put(biases, at / group, scale_type, l.bias);

@@ -28,31 +28,25 @@ static float of_e4m3(uint8_t b) {
   return x;
 }
 
-// Nearest E2M1, of two equally near the one nearer to zero, as a search through the list of values finds it; distances
-// have the weight's type. Zero has no sign.
-static uint8_t to_e2m1(float x, cel_dtype type) {
-  static const float values[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
-  float a = fabsf(x), least = rounded(a, type);
-  uint8_t best = 0;
-  for (uint8_t i = 1; i < 8; i++) {
-    float d = rounded(fabsf(a - values[i]), type);
-    if (d < least) least = d, best = i;
-  }
-  return best ? (uint8_t)(best | (x < 0 ? 8 : 0)) : 0;
+// Nearest E2M1, of two equally near the one nearer to zero, as a search through the list of values finds it. Zero has no
+// sign. (The reference's distances are rounded to the weight's type; that changes no decision.)
+static uint8_t to_e2m1(float x) {
+  float a = fabsf(x);
+  int i = (a > 0.25f) + (a > 0.75f) + (a > 1.25f) + (a > 1.75f) + (a > 2.5f) + (a > 3.5f) + (a > 5.0f);
+  return (uint8_t)(i && x < 0 ? i | 8 : i);
 }
 
-// Exponent byte of the least power of two that is not below x, as the logarithm in the weight's type has it.
-static uint8_t power_above(float x, cel_dtype type) {
+// Exponent byte of the least power of two that is not below x. (The logarithm is f32's, whatever type the weight has.)
+static uint8_t power_above(float x) {
   if (x == 0) return 127;
-  float e = ceilf(rounded(log2f(x), type));
-  return (uint8_t)(fminf(fmaxf(e, -127), 127) + 127);
+  return (uint8_t)(fminf(fmaxf(ceilf(log2f(x)), -127), 127) + 127);
 }
 
 static float of_power(uint8_t b) { return b ? cel_f32_from_bits((uint32_t)b << 23) : 0x1p-127f; }
 
 static float largest(const float *x, int n) {
   float most = 0;
-  for (int i = 0; i < n; i++) most = fmaxf(most, fabsf(x[i]));
+  for (int i = 0; i < n; i++) most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
   return most;
 }
 
@@ -63,13 +57,13 @@ void cel_quantize_micro(const float *src, int64_t cols, int bits, int group, cel
   for (int64_t at = 0; at < cols; at += group, s++) {
     const float *x = src + at;
     float share = rounded(largest(x, group) / top, value_type);
-    *s = group == 16 ? to_e4m3(share) : power_above(share, value_type);
+    *s = group == 16 ? to_e4m3(share) : power_above(share);
     float scale = group == 16 ? of_e4m3(*s) : of_power(*s);
     for (int i = 0; i < group; i++) {
       float v = scale == 0 ? 0 : rounded(x[i] / scale, value_type);
       if (bits == 8) *out++ = to_e4m3(v);
-      else if (i % 2 == 0) *out = to_e2m1(v, value_type);
-      else *out = (uint8_t)(*out | to_e2m1(v, value_type) << 4), out++;
+      else if (i % 2 == 0) *out = to_e2m1(v);
+      else *out = (uint8_t)(*out | to_e2m1(v) << 4), out++;
     }
   }
 }
