@@ -1,22 +1,12 @@
 // GGUF tensor infos -> canonical tensors.
-#include "model/gguf_convert.h"
-#include "model/names.h"
-
-// Families with norms before and after both halves of a block.
-static bool has_sandwich_norms(const cel_gguf *g) {
-  const cel_gguf_value *v = cel_gguf_find(g, "general.architecture");
-  if (!v || v->type != CEL_GGUF_STRING) return false;
-  const uint8_t *at = v->at;
-  cel_str arch = cel_gguf_string_at(&at);
-  return cel_str_is(arch, "gemma2") || cel_str_is(arch, "gemma3");
-}
+#include "model/gguf_reading.h"
 
 cel_status cel_gguf_tensors(const cel_gguf *g, cel_tensor_list *out, cel_err *err) {
-  bool sandwich = has_sandwich_norms(g);
+  const cel_gguf_arch *arch = cel_gguf_find_arch(g);
   for (int64_t i = 0; i < g->n_tensors; i++) {
     const cel_gguf_tensor *from = &g->tensors[i];
     char name[512];
-    if (!cel_name_from_gguf(from->name, sandwich, name, sizeof name)) {
+    if (!cel_name_from_gguf(from->name, arch ? arch->names : NULL, name, sizeof name)) {
       return cel_fail(err, CEL_MALFORMED, "%s: tensor \"%s\": a name of %zu bytes; at most %zu are read", g->file,
                       cel_show(from->name).text, from->name.n, sizeof name - 64);
     }

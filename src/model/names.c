@@ -1,6 +1,7 @@
 #include "model/names.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/macros.h"
 
@@ -38,33 +39,53 @@ bool cel_name_from_hf(cel_str raw, cel_str *head, cel_str *tail) {
   return true;
 }
 
-typedef struct renaming { const char *gguf, *two_norms, *sandwich; } renaming;
-
-static const renaming outside[] = {
-  {"token_embd", "model.embed_tokens", "model.embed_tokens"},
-  {"output_norm", "model.norm", "model.norm"},
-  {"output", "lm_head", "lm_head"},
+static const cel_gguf_name outside[] = {
+  {"token_embd", "model.embed_tokens"}, {"output_norm", "model.norm"}, {"output", "lm_head"}, {NULL, NULL},
 };
 
-static const renaming in_block[] = {
-  {"attn_norm", "input_layernorm", "input_layernorm"},
-  {"attn_q", "self_attn.q_proj", "self_attn.q_proj"},
-  {"attn_k", "self_attn.k_proj", "self_attn.k_proj"},
-  {"attn_v", "self_attn.v_proj", "self_attn.v_proj"},
-  {"attn_output", "self_attn.o_proj", "self_attn.o_proj"},
-  {"attn_q_norm", "self_attn.q_norm", "self_attn.q_norm"},
-  {"attn_k_norm", "self_attn.k_norm", "self_attn.k_norm"},
-  {"ffn_norm", "post_attention_layernorm", "pre_feedforward_layernorm"},
-  {"ffn_gate", "mlp.gate_proj", "mlp.gate_proj"},
-  {"ffn_up", "mlp.up_proj", "mlp.up_proj"},
-  {"ffn_down", "mlp.down_proj", "mlp.down_proj"},
-  {"post_attention_norm", NULL, "post_attention_layernorm"},
-  {"post_ffw_norm", NULL, "post_feedforward_layernorm"},
+static const cel_gguf_name in_block[] = {
+  {"attn_norm", "input_layernorm"},
+  {"attn_q", "self_attn.q_proj"},
+  {"attn_k", "self_attn.k_proj"},
+  {"attn_v", "self_attn.v_proj"},
+  {"attn_qkv", "self_attn.qkv_proj"},
+  {"attn_output", "self_attn.o_proj"},
+  {"attn_q_norm", "self_attn.q_norm"},
+  {"attn_k_norm", "self_attn.k_norm"},
+  {"attn_sinks.weight", "self_attn.sinks"},
+  {"attn_q_a", "self_attn.q_a_proj"},
+  {"attn_q_a_norm", "self_attn.q_a_layernorm"},
+  {"attn_q_b", "self_attn.q_b_proj"},
+  {"attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"},
+  {"attn_kv_a_norm", "self_attn.kv_a_layernorm"},
+  {"attn_kv_b", "self_attn.kv_b_proj"},
+  {"attn_k_b", "self_attn.embed_q"},      // [heads, rank, width]: kv_b_proj's part of k, turned
+  {"attn_v_b", "self_attn.unembed_out"},  // [heads, width, rank]: its part of v
+  {"post_attention_norm", "post_attention_layernorm"},
+  {"ffn_norm", "post_attention_layernorm"},
+  {"ffn_gate", "mlp.gate_proj"},
+  {"ffn_up", "mlp.up_proj"},
+  {"ffn_down", "mlp.down_proj"},
+  {"post_ffw_norm", "post_feedforward_layernorm"},
+  {"ffn_gate_inp", "mlp.gate"},
+  {"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"},
+  {"ffn_gate_exps", "mlp.experts.gate_proj"},
+  {"ffn_up_exps", "mlp.experts.up_proj"},
+  {"ffn_down_exps", "mlp.experts.down_proj"},
+  {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
+  {"ffn_up_shexp", "mlp.shared_experts.up_proj"},
+  {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
+  {"ffn_gate_inp_shexp", "mlp.shared_expert_gate"},
+  {NULL, NULL},
 };
 
-static const char *lookup(const renaming *rows, int n, cel_str name, bool sandwich) {
-  for (int i = 0; i < n; i++) {
-    if (cel_str_is(name, rows[i].gguf)) return sandwich ? rows[i].sandwich : rows[i].two_norms;
+// *rest: what stays behind the row's name (".weight"), empty where the row has all.
+static const char *lookup(const cel_gguf_name *rows, cel_str path, cel_str *rest) {
+  for (; rows && rows->gguf; rows++) {
+    size_t n = strlen(rows->gguf);
+    if (path.n < n || memcmp(path.p, rows->gguf, n) != 0) continue;
+    *rest = (cel_str){path.p + n, path.n - n};
+    if (rest->n == 0 || (rest->p[0] == '.' && !memchr(rest->p + 1, '.', rest->n - 1))) return rows->hf;
   }
   return NULL;
 }
@@ -85,19 +106,18 @@ static bool all_digits(cel_str s) {
   return s.n > 0 && s.n <= 9;
 }
 
-bool cel_name_from_gguf(cel_str raw, bool sandwich, char *out, size_t bytes) {
-  cel_str a, b, number, what, kind;
-  const char *to = NULL;
-  int n = -1;
+bool cel_name_from_gguf(cel_str raw, const cel_gguf_name *own, char *out, size_t bytes) {
+  cel_str a, number = CEL_STR(""), path = raw, rest;
   if (raw.n >= bytes) return false;
-  if (cut(raw, &a, &b) && cel_str_is(a, "blk") && cut(b, &number, &b) && all_digits(number) && cut(b, &what, &kind)) {
-    to = lookup(in_block, CEL_COUNT(in_block), what, sandwich);
-    if (to) n = snprintf(out, bytes, "model.layers.%.*s.%s.%.*s", (int)number.n, number.p, to, (int)kind.n, kind.p);
-  } else if (cut(raw, &what, &kind)) {
-    to = lookup(outside, CEL_COUNT(outside), what, sandwich);
-    if (to) n = snprintf(out, bytes, "%s.%.*s", to, (int)kind.n, kind.p);
+  bool block = cut(raw, &a, &path) && cel_str_is(a, "blk") && cut(path, &number, &path) && all_digits(number);
+  if (!block) path = raw;
+  const char *to = lookup(own, path, &rest);
+  if (!to) to = lookup(block ? in_block : outside, path, &rest);
+  if (to) {
+    int n = block ? snprintf(out, bytes, "model.layers.%.*s.%s%.*s", (int)number.n, number.p, to, (int)rest.n, rest.p)
+                  : snprintf(out, bytes, "%s%.*s", to, (int)rest.n, rest.p);
+    return n >= 0 && (size_t)n < bytes;
   }
-  if (to) return n >= 0 && (size_t)n < bytes;
   memcpy(out, raw.p, raw.n);
   out[raw.n] = 0;
   return true;

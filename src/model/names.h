@@ -10,9 +10,14 @@
 // model does not use the tensor (rotary tables, vision and audio towers, multi-token-prediction heads).
 bool cel_name_from_hf(cel_str raw, cel_str *head, cel_str *tail);
 
-// A GGUF name such as blk.3.attn_q.weight. `sandwich`: the file's family has norms before and after each
-// block (gemma2, gemma3), where ffn_norm is not the second norm of two but the third of four. Names that
-// are not in the table stay as they are. Writes at most `bytes` with a NUL; false when it does not fit.
-bool cel_name_from_gguf(cel_str raw, bool sandwich, char *out, size_t bytes);
+// A renaming of GGUF modules: `gguf` is what follows "blk.3." (or the whole path outside of blocks) without its last
+// part, and `hf` what follows "model.layers.3." (or the whole path). With the last part in it ("exp_probs_b.bias") it is
+// the whole name, on both sides.
+typedef struct cel_gguf_name { const char *gguf, *hf; } cel_gguf_name;
+
+// A GGUF name such as blk.3.attn_q.weight. `own`: an architecture's renamings, before the common ones, up to a row of
+// NULLs; may be NULL. Names that are in no table stay as they are. Writes at most `bytes` with a NUL; false when it does
+// not fit.
+bool cel_name_from_gguf(cel_str raw, const cel_gguf_name *own, char *out, size_t bytes);
 
 #endif
