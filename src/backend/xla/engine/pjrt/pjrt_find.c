@@ -82,9 +82,11 @@ static bool find(const char *name, const char *folders, cel_buf *path) {
 static cel_status not_there(const char *name, cel_err *err) {
   cel_buf names = {0};
   known_names(&names);
-  cel_status s = cel_fail(err, CEL_NOT_FOUND, "no PJRT plugin%s%s is installed (looked in MLXCEL_XLA_PJRT_PATH, VIRTUAL_ENV "
-                          "and the Python packages of user and system for %s); give a plugin's path as "
-                          "MLXCEL_XLA_DEVICE=pjrt:/path/to/plugin.so", *name ? " " : "", name, names.p ? names.p : "one");
+  if (*name) cel_buf_clear(&names);
+  if (*name) cel_buf_addz(&names, name);
+  cel_status s = cel_fail(err, CEL_NOT_FOUND, "no PJRT plugin is installed for %s (looked in MLXCEL_XLA_PJRT_PATH, VIRTUAL_ENV and "
+                          "the Python packages of user and system); a plugin's path can be given as "
+                          "MLXCEL_XLA_DEVICE=pjrt:/path/to/plugin.so", names.p ? names.p : "any device");
   cel_buf_deinit(&names);
   return s;
 }
