@@ -1,11 +1,15 @@
-// The session suite: what every backend promises at the seam. The null backend is held to its part: it refuses
-// politely.
+// The session suite: what every backend promises at the seam, over a cache that can be cut back and over states that
+// cannot. The null backend is held to its part: it refuses politely.
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -18,10 +22,10 @@ typedef struct fixture {
   loaded l;
 } fixture;
 
-static int setup(void **state) {
+static int setup(void **state) {  // *state: the model's name
   fixture *f = calloc(1, sizeof *f);
   cel_load_options options = {.n_threads = 2, .context = 128, .max_sessions = 3, .prefill_chunk = 16};
-  f->o = oracle_load("llama3");
+  f->o = oracle_load(*state);
   f->c = &f->o->cases[0];
   loaded_open(&f->l, f->o->path, "f32", &options);
   *state = f;
@@ -312,24 +316,184 @@ static void an_unknown_backend_is_refused_with_the_list(void **state) {
   for (int i = 0; cel_backends[i]; i++) assert_non_null(strstr(err.text, cel_backends[i]->name));
 }
 
+// ---- bits --------------------------------------------------------------------------------------------
+
+enum { STEPS = 6 };
+
+// Tokens and log-probabilities of the next steps.
+static void follow(fixture *f, cel_session *s, cel_event *out) {
+  for (int i = 0; i < STEPS; i++) out[i] = one_step(f, s);
+}
+
+static void expect_bits(const cel_event *got, const cel_event *want) {
+  for (int i = 0; i < STEPS; i++) {
+    assert_int_equal(got[i].token, want[i].token);
+    assert_memory_equal(&got[i].logprob, &want[i].logprob, sizeof(float));
+    assert_memory_equal(got[i].top, want[i].top, 3 * sizeof *got[i].top);
+  }
+}
+
+static cel_session_options reporting_options(void) {
+  cel_session_options o = greedy_options();
+  o.sampling.n_logprobs = 3;
+  return o;
+}
+
+static void expect_prefill(fixture *f, cel_session *s, const int32_t *ids, int64_t n) {
+  cel_err err = {0};
+  cel_prompt p = {.ids = ids, .n = n};
+  if (f->l.backend->prefill(s, &p, &err) != CEL_OK) fail_msg("%s", err.text);
+}
+
+// What a session says that was fed the first n tokens of the case and nothing else.
+static void fresh(fixture *f, int64_t n, cel_event *out) {
+  cel_session_options o = reporting_options();
+  cel_session *s = open_session(f, &o);
+  expect_prefill(f, s, f->c->ids, n);
+  follow(f, s, out);
+  f->l.backend->close(s);
+}
+
+static void a_session_cut_back_has_the_bits_of_a_fresh_one(void **state) {
+  fixture *f = *state;
+  cel_err err = {0};
+  cel_event want[STEPS], got[STEPS];
+  cel_session_options o = reporting_options();
+  cel_session *s = open_session(f, &o);
+  expect_prefill(f, s, f->c->ids, f->c->n);
+  follow(f, s, got);
+  static const int64_t lengths[] = {19, 19, 7, 1};  // the second has all its tokens in the states
+  for (int i = 0; i < CEL_COUNT(lengths); i++) {
+    fresh(f, lengths[i], want);
+    assert_int_equal(f->l.backend->truncate(s, lengths[i], &err), CEL_OK);
+    follow(f, s, got);
+    expect_bits(got, want);
+  }
+  assert_int_equal(f->l.backend->truncate(s, 0, &err), CEL_OK);
+  expect_prefill(f, s, f->c->ids, 19);
+  fresh(f, 19, want);
+  follow(f, s, got);
+  expect_bits(got, want);
+  f->l.backend->close(s);
+}
+
+static void a_fork_has_the_bits_of_its_origin(void **state) {
+  fixture *f = *state;
+  cel_err err = {0};
+  cel_event want[STEPS], got[STEPS];
+  cel_session_options o = reporting_options();
+  cel_session *s = open_session(f, &o), *t;
+  expect_prefill(f, s, f->c->ids, 19);
+  one_step(f, s);
+  assert_int_equal(f->l.backend->fork(s, &o, &t, &err), CEL_OK);
+  follow(f, s, want);
+  follow(f, t, got);
+  expect_bits(got, want);
+  f->l.backend->close(s);
+  fresh(f, 11, want);
+  assert_int_equal(f->l.backend->truncate(t, 11, &err), CEL_OK);
+  follow(f, t, got);
+  expect_bits(got, want);
+  f->l.backend->close(t);
+}
+
+// One step, of which one session has to be fed all of its tokens again and the other goes on.
+static void a_new_beginning_disturbs_no_other_row(void **state) {
+  fixture *f = *state;
+  cel_err err = {0};
+  cel_event want[2][STEPS];
+  cel_session_options o = reporting_options();
+  cel_session *s[2];
+  for (int i = 0; i < 2; i++) {
+    s[i] = open_session(f, &o);
+    expect_prefill(f, s[i], f->c->ids, 19);
+  }
+  one_step(f, s[0]);
+  follow(f, s[1], want[1]);
+  fresh(f, 19, want[0]);
+  assert_int_equal(f->l.backend->truncate(s[1], 13, &err), CEL_OK);
+  fresh(f, 13, want[1]);
+  cel_event e[2];
+  for (int i = 0; i + 1 < STEPS; i++) {
+    assert_int_equal(f->l.backend->step(f->l.model, s, 2, e, &err), CEL_OK);
+    assert_int_equal(e[0].token, want[0][i + 1].token);
+    assert_memory_equal(&e[0].logprob, &want[0][i + 1].logprob, sizeof(float));
+    assert_int_equal(e[1].token, want[1][i].token);
+    assert_memory_equal(&e[1].logprob, &want[1][i].logprob, sizeof(float));
+  }
+  for (int i = 0; i < 2; i++) f->l.backend->close(s[i]);
+}
+
+typedef struct canceller {
+  fixture *f;
+  cel_session *s;
+  long delay_us;
+} canceller;
+
+static void *cancel_soon(void *p) {
+  canceller *c = p;
+  struct timespec t = {0, c->delay_us * 1000};
+  nanosleep(&t, NULL);
+  c->f->l.backend->cancel(c->s);
+  return NULL;
+}
+
+// Wherever the word comes in, a prompt is taken whole or not at all, and what is left goes on as if it had not been tried.
+static void a_cancelled_prompt_leaves_no_trace(void **state) {
+  fixture *f = *state;
+  cel_err err = {0};
+  cel_event want[STEPS], got[STEPS];
+  cel_session_options o = reporting_options();
+  cel_session *s = open_session(f, &o);
+  int32_t ids[90];
+  for (int i = 0; i < 90; i++) ids[i] = f->c->ids[i % f->c->n];
+  fresh(f, 9, want);
+  for (int i = 0; i < 12; i++) {
+    assert_int_equal(f->l.backend->truncate(s, 0, &err), CEL_OK);
+    expect_prefill(f, s, f->c->ids, 9);
+    canceller c = {f, s, i * 150};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &c), 0);
+    cel_prompt p = {.ids = ids, .n = 90};
+    cel_status status = f->l.backend->prefill(s, &p, &err);
+    pthread_join(thread, NULL);
+    assert_true(status == CEL_OK || status == CEL_CANCELLED);
+    assert_int_equal(f->l.backend->length(s), status == CEL_OK ? 99 : 9);
+    assert_int_equal(f->l.backend->truncate(s, 9, &err), CEL_OK);
+    follow(f, s, got);
+    expect_bits(got, want);
+  }
+  f->l.backend->close(s);
+}
+
+#define CONFORMANCE \
+  X(greedy_tokens_are_the_reference) X(a_prompt_may_come_in_parts) X(truncate_goes_back_in_time) \
+  X(a_fork_goes_its_own_way) X(sessions_of_different_length_share_a_step) X(end_ids_and_lengths_finish) \
+  X(a_full_context_finishes_and_too_long_is_refused) X(bad_ids_and_empty_prompts_are_refused) \
+  X(more_sessions_than_rows_are_busy) X(cancel_stops_a_session_and_no_other) X(bad_sampling_is_refused_by_name) \
+  X(log_probabilities_belong_to_the_tokens) X(the_same_seed_draws_the_same_tokens) X(what_runs_is_described) \
+  X(a_session_cut_back_has_the_bits_of_a_fresh_one) X(a_fork_has_the_bits_of_its_origin) \
+  X(a_new_beginning_disturbs_no_other_row) X(a_cancelled_prompt_leaves_no_trace)
+
+static const struct {
+  const char *name;
+  void (*run)(void **state);
+} suite[] = {
+#define X(test) {#test, test},
+    CONFORMANCE
+#undef X
+};
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(greedy_tokens_are_the_reference, setup, teardown),
-      cmocka_unit_test_setup_teardown(a_prompt_may_come_in_parts, setup, teardown),
-      cmocka_unit_test_setup_teardown(truncate_goes_back_in_time, setup, teardown),
-      cmocka_unit_test_setup_teardown(a_fork_goes_its_own_way, setup, teardown),
-      cmocka_unit_test_setup_teardown(sessions_of_different_length_share_a_step, setup, teardown),
-      cmocka_unit_test_setup_teardown(end_ids_and_lengths_finish, setup, teardown),
-      cmocka_unit_test_setup_teardown(a_full_context_finishes_and_too_long_is_refused, setup, teardown),
-      cmocka_unit_test_setup_teardown(bad_ids_and_empty_prompts_are_refused, setup, teardown),
-      cmocka_unit_test_setup_teardown(more_sessions_than_rows_are_busy, setup, teardown),
-      cmocka_unit_test_setup_teardown(cancel_stops_a_session_and_no_other, setup, teardown),
-      cmocka_unit_test_setup_teardown(bad_sampling_is_refused_by_name, setup, teardown),
-      cmocka_unit_test_setup_teardown(log_probabilities_belong_to_the_tokens, setup, teardown),
-      cmocka_unit_test_setup_teardown(the_same_seed_draws_the_same_tokens, setup, teardown),
-      cmocka_unit_test_setup_teardown(what_runs_is_described, setup, teardown),
-      cmocka_unit_test(the_null_backend_refuses_politely),
-      cmocka_unit_test(an_unknown_backend_is_refused_with_the_list),
-  };
+  static char models[][16] = {"llama3", "lfm2", "qwen3next"};
+  enum { ALL = CEL_COUNT(models) * CEL_COUNT(suite) };
+  static struct CMUnitTest tests[ALL + 2] = {cmocka_unit_test(the_null_backend_refuses_politely),
+                                             cmocka_unit_test(an_unknown_backend_is_refused_with_the_list)};
+  static char names[ALL][96];
+  for (int i = 0; i < ALL; i++) {
+    char *model = models[i / CEL_COUNT(suite)];
+    snprintf(names[i], sizeof names[i], "%s: %s", model, suite[i % CEL_COUNT(suite)].name);
+    tests[i + 2] = (struct CMUnitTest){names[i], suite[i % CEL_COUNT(suite)].run, setup, teardown, model};
+  }
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ void *__wrap_realloc(void *p, size_t n) { return fails() ? NULL : __real_realloc
 
 static void a_decode_step_allocates_nothing(void **state) {
   (void)state;
-  static const char *const names[] = {"llama3", "gemma3", "qwen3-q4g32", "llama-gguf", "llama-dyn"};
+  static const char *const names[] = {"llama3", "gemma3", "qwen3-q4g32", "llama-gguf", "llama-dyn", "lfm2"};
   for (int i = 0; i < CEL_COUNT(names); i++) {
     oracle *o = oracle_load(names[i]);
     loaded l;
@@ -85,6 +85,49 @@ static cel_status life(const char *path, const oracle_case *c, cel_err *err) {
   cel_generation_close(&g, lm);
   cel_lm_close(lm);
   return s;
+}
+
+// A prompt behind another one, for which the memory is lacking somewhere; then once more.
+static bool refused_prompt(const oracle *o, long at) {
+  loaded l;
+  cel_err err = {0};
+  cel_session *s;
+  const oracle_case *c = &o->cases[0];
+  cel_load_options options = {.n_threads = 1, .context = 64, .prefill_chunk = 5};
+  cel_session_options so = greedy_options();
+  loaded_open(&l, o->path, "f32", &options);
+  assert_int_equal(l.backend->open(l.model, &so, &s, &err), CEL_OK);
+  cel_prompt first = {.ids = c->ids, .n = 5}, rest = {.ids = c->ids + 5, .n = c->n - 5};
+  assert_int_equal(l.backend->prefill(s, &first, &err), CEL_OK);
+  count = 0;
+  fail_at = at;
+  cel_status status = l.backend->prefill(s, &rest, &err);
+  fail_at = 0;
+  if (status != CEL_OK) {
+    assert_int_equal(status, CEL_OOM);
+    assert_int_equal(l.backend->length(s), 5);
+    assert_int_equal(l.backend->prefill(s, &rest, &err), CEL_OK);
+  }
+  for (int i = 0; i < 6; i++) {
+    cel_event e;
+    assert_int_equal(l.backend->step(l.model, &s, 1, &e, &err), CEL_OK);
+    assert_int_equal(e.token, c->greedy[i]);
+  }
+  l.backend->close(s);
+  loaded_close(&l);
+  return status != CEL_OK;
+}
+
+static void a_prompt_that_failed_leaves_no_trace_in_a_state(void **state) {
+  (void)state;
+  static const char *const names[] = {"lfm2", "qwen3next"};
+  for (int i = 0; i < CEL_COUNT(names); i++) {
+    oracle *o = oracle_load(names[i]);
+    int refused = 0;
+    for (long at = 1; at < 1500; at += 1 + at / 12) refused += refused_prompt(o, at);
+    assert_true(refused >= 10);
+    oracle_free(o);
+  }
 }
 
 // A folder as models come in: config, tokenizer and template as JSON, weights as safetensors.
@@ -261,6 +304,7 @@ static void every_allocation_may_fail_in_json(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(a_decode_step_allocates_nothing),
+                                     cmocka_unit_test(a_prompt_that_failed_leaves_no_trace_in_a_state),
                                      cmocka_unit_test(every_allocation_may_fail_over_the_life_of_a_gguf_model),
                                      cmocka_unit_test(every_allocation_may_fail_over_the_life_of_a_folder),
                                      cmocka_unit_test(every_allocation_may_fail_in_json),

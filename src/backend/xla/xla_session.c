@@ -143,8 +143,27 @@ static cel_status chunk(cel_model_handle *m, int row, const int32_t *tokens, int
   return cel_xla_run(m, program, tokens, m->positions, m->slots, (int32_t)count - 1, end, logits, err);
 }
 
-// Nothing of the cache's row is used any more; all tokens are fed again.
-static void restart(cel_session *s) { s->n_kv = 0; }
+// Nothing of the session's row is used any more; all tokens are fed again. Keys are written before they are read, a
+// recurrent state must be as new.
+static void restart(cel_session *s) {
+  cel_model_handle *m = s->model;
+  s->n_kv = 0;
+  for (int i = 0; i < CEL_STATE_COUNT; i++) {
+    if (m->states[i] && !cel_state_shape_of(&m->arch, (cel_state)i, 1, 1).by_position) m->driver->forget_row(m->states[i], s->row);
+  }
+}
+
+// The states hold no more than the first n tokens. Of a recurrent state nothing can be taken back.
+static void cut_back(cel_session *s, int64_t n) {
+  if (s->n_kv <= n) return;
+  if (cel_arch_recurrent(&s->model->arch)) restart(s);
+  else s->n_kv = n;
+}
+
+// A run that failed wrote keys that nobody reads, but it may have moved a recurrent state on.
+static void run_failed(cel_session *s) {
+  if (cel_arch_recurrent(&s->model->arch)) restart(s);
+}
 
 // Longrope rotates all keys of a sequence by one of two tables, whichever its length asks for (text-architectures §2.8).
 static bool past_original(const cel_model_handle *m, int64_t length) {
@@ -171,8 +190,12 @@ static cel_status feed(cel_session *s, cel_err *err) {
     int64_t count = chunk_size(m, s->n - s->n_kv, m->prefill_chunk);
     bool final = s->n_kv + count == s->n;
     const float *logits = NULL;
-    CEL_TRY(chunk(m, s->row, s->tokens + s->n_kv, s->n_kv, count, s->n, final ? CEL_LOGITS_LAST : CEL_LOGITS_NONE,
-                  final ? &logits : NULL, err));
+    cel_status status = chunk(m, s->row, s->tokens + s->n_kv, s->n_kv, count, s->n,
+                              final ? CEL_LOGITS_LAST : CEL_LOGITS_NONE, final ? &logits : NULL, err);
+    if (status != CEL_OK) {
+      run_failed(s);
+      return status;
+    }
     s->n_kv += count;
     if (final) memcpy(s->logits, logits, (size_t)m->vocab * sizeof *s->logits);
   }
@@ -182,15 +205,16 @@ static cel_status feed(cel_session *s, cel_err *err) {
 
 static cel_status xla_prefill(cel_session *s, const cel_prompt *prompt, cel_err *err) {
   CEL_TRY(check_prompt(s, prompt, err));
-  int64_t n = s->n, n_kv = s->n_kv, n_prompt = s->n_prompt;
+  int64_t n = s->n, n_prompt = s->n_prompt;
   bool pending = s->pending, past = s->past_original;
   memcpy(s->tokens + s->n, prompt->ids, (size_t)prompt->n * sizeof *s->tokens);
   s->n += prompt->n;
   s->n_prompt = s->n;
   cel_status status = feed(s, err);
-  if (status != CEL_OK) {  // what was written behind n_kv is never read
+  if (status != CEL_OK) {
     s->n = n;
-    s->n_kv = s->past_original == past ? n_kv : 0;
+    if (s->past_original != past) restart(s);
+    cut_back(s, n);
     s->n_prompt = n_prompt;
     s->pending = pending;
     return status;
@@ -269,16 +293,23 @@ static int pad_rows(cel_model_handle *m, int rows) {
   return all;
 }
 
-// Sessions that are more than a token behind: after a truncate into unsent tokens, or where the cache starts anew. Ahead
-// of the decode's rows, because feeding uses their buffers.
+// Sessions that are more than a token behind, after a truncate or where they start anew, are fed; the others are left with
+// one token for the decode. Ahead of its rows, because feeding uses their buffers.
 static cel_status catch_up(cel_session *const *sessions, int n, cel_err *err) {
   for (int i = 0; i < n; i++) {
     cel_session *s = sessions[i];
     if (s->pending) continue;
     settle_tables(s);
+    cut_back(s, s->n - 1);  // all of it is there: the last token again, for its logits
     if (s->n - s->n_kv > 1) CEL_TRY(feed(s, err));
   }
   return CEL_OK;
+}
+
+static cel_status run_decode(cel_model_handle *m, int rows, const float **logits, cel_err *err) {
+  cel_xla_program *program;
+  CEL_TRY(cel_xla_program_for(m, CEL_ENTRY_DECODE, rows, CEL_LOGITS_ALL, &program, err));
+  return cel_xla_run(m, program, m->tokens, m->positions, m->slots, 0, 0, logits, err);
 }
 
 // One decode of the sessions whose last token is not in the cache.
@@ -286,27 +317,27 @@ static cel_status decode(cel_model_handle *m, cel_session *const *sessions, int 
   int rows = 0;
   CEL_TRY(catch_up(sessions, n, err));
   for (int i = 0; i < n; i++) {
-    cel_session *s = sessions[i];
+    const cel_session *s = sessions[i];
     if (s->pending) continue;
-    if (s->n == s->n_kv) s->n_kv--;                 // after a truncate: the last token again, for its logits
     m->tokens[rows] = s->tokens[s->n_kv];
     m->positions[rows] = (int32_t)s->n_kv;
     m->slots[rows++] = s->row;
   }
   if (rows == 0) return CEL_OK;
-  rows = pad_rows(m, rows);
-  cel_xla_program *program;
-  const float *logits;
-  CEL_TRY(cel_xla_program_for(m, CEL_ENTRY_DECODE, rows, CEL_LOGITS_ALL, &program, err));
-  CEL_TRY(cel_xla_run(m, program, m->tokens, m->positions, m->slots, 0, 0, &logits, err));
+  const float *logits = NULL;
+  cel_status status = run_decode(m, pad_rows(m, rows), &logits, err);
   for (int i = 0, row = 0; i < n; i++) {
     cel_session *s = sessions[i];
     if (s->pending) continue;
+    if (status != CEL_OK) {
+      run_failed(s);
+      continue;
+    }
     memcpy(s->logits, logits + m->vocab * row++, (size_t)m->vocab * sizeof *s->logits);
     s->n_kv++;
     s->pending = true;
   }
-  return CEL_OK;
+  return status;
 }
 
 static cel_status xla_step(cel_model_handle *m, cel_session *const *sessions, int n, cel_event *events, cel_err *err) {
@@ -325,7 +356,7 @@ static cel_status xla_truncate(cel_session *s, int64_t n, cel_err *err) {
     return cel_fail(err, CEL_INVALID, "truncate to %lld tokens: the session holds %lld", (long long)n, (long long)s->n);
   }
   s->n = n;
-  s->n_kv = CEL_MIN(s->n_kv, n);
+  cut_back(s, n);
   s->n_prompt = CEL_MIN(s->n_prompt, n);
   s->pending = false;
   s->finish = CEL_FINISH_NONE;

@@ -1,5 +1,6 @@
 #include "backend/xla/xla_storage.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,20 @@ cel_storage_source cel_xla_storage(const cel_checkpoint *checkpoint) {
   return (cel_storage_source){(void *)(uintptr_t)checkpoint, matrix, vector};
 }
 
+// MLX's files of the gated delta nets have the 1 of their norms added already. What tells them apart is the
+// convolution: [channels, taps, 1], where Hugging Face has [channels, 1, taps].
+static bool norms_have_their_one(const cel_arch *a, const cel_checkpoint *checkpoint) {
+  char module[200], name[256];
+  for (int i = 0; i < a->n_layers; i++) {
+    if (a->layers[i].mixer != CEL_MIXER_DELTA) continue;
+    if (!cel_arch_weight_name(a, CEL_W_DELTA_CONV, i, module, sizeof module)) return false;
+    snprintf(name, sizeof name, "%s.weight", module);
+    const cel_tensor *t = cel_checkpoint_find(checkpoint, name);
+    return t && t->rank == 3 && t->dims[1] == a->delta.kernel && t->dims[2] == 1;
+  }
+  return false;
+}
+
 cel_arch cel_xla_arch(const cel_arch *arch, const cel_checkpoint *checkpoint, float *divisors) {
   cel_arch a = *arch;
   const cel_tensor *t = cel_checkpoint_find(checkpoint, "rope_freqs.weight");
@@ -57,6 +72,7 @@ cel_arch cel_xla_arch(const cel_arch *arch, const cel_checkpoint *checkpoint, fl
       r->divisors = divisors;
     }
   }
+  if (a.norm == CEL_NORM_RMS_PLUS_ONE && norms_have_their_one(&a, checkpoint)) a.norm = CEL_NORM_RMS;
   return a;
 }
 

@@ -21,6 +21,7 @@ static bool kernel_of(const cel_kernels *k, cel_hlo_opcode op, cel_micro *m) {
     case CEL_HLO_RSQRT: m->unary = k->rsqrt; return true;
     case CEL_HLO_EXPONENTIAL: m->unary = k->exp; return true;
     case CEL_HLO_LOG: m->unary = k->log; return true;
+    case CEL_HLO_LOG_PLUS_ONE: m->unary = k->log1p; return true;
     case CEL_HLO_TANH: m->unary = k->tanh; return true;
     case CEL_HLO_LOGISTIC: m->unary = k->logistic; return true;
     case CEL_HLO_SINE: m->unary = k->sin; return true;
