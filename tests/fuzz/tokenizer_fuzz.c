@@ -1,6 +1,7 @@
 // Tokenizers from hostile files, and hostile texts through good tokenizers. What an input is goes by its first byte:
 //   {…} NUL text   a tokenizer.json, and a text to encode with it
-//   g lines        a GGUF vocabulary: model, pre, then "type score token" or "m merge", then an empty line and a text
+//   g lines        a GGUF vocabulary: model, pre, then "type score token", "m merge" or "c charsmap",
+//                  then an empty line and a text
 //   t text         a text, through one of the tokenizers below, by its first byte
 // links: cel_text
 #include <stdio.h>
@@ -22,6 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
   "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| " \
   "?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|"                                             \
   "\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
+
+#define CHARSMAP "EAAAAACAAQBhDQAAAAAAgAAAAABiAA=="  // a to b
+#define ADDED                                                                                                  \
+  "\"added_tokens\":[{\"id\":0,\"content\":\"[U]\",\"special\":true},{\"id\":40,\"content\":\"zz\",\"lstrip\":true}]"
 
 static const char *const good[] = {
     "{" MODEL ",\"pre_tokenizer\":{\"type\":\"ByteLevel\"},\"decoder\":{\"type\":\"ByteLevel\"}}",
@@ -46,6 +51,22 @@ static const char *const good[] = {
     "\"prepend_scheme\":"
     "\"first\"},{\"type\":\"Punctuation\"},{\"type\":\"Digits\"}]},\"decoder\":{\"type\":\"Metaspace\",\"replacement\":"
     "\"▁\"}}",
+    "{" ADDED
+    ",\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"byte_fallback\":true,\"vocab\":[[\"[U]\",0],[\"▁\",-2],[\"a\",-3],[\"▁a\",-2.5],"
+    "[\"ab\",-4],[\"<0xE6>\",0],[\"<0xAD>\",0],[\"<0xAA>\",0],[\"b▁\",-1],[\"aaa\",-1]]},\"normalizer\":{\"type\":\"Sequence\","
+    "\"normalizers\":[{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"" CHARSMAP "\"},{\"type\":\"Nmt\"},{\"type\":\"StripAccents\"},"
+    "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"▁\"}]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":"
+    "[{\"type\":\"ByteFallback\"},{\"type\":\"Metaspace\",\"replacement\":\"▁\"}]}}",
+    "{" ADDED
+    ",\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"[U]\",\"max_input_chars_per_word\":9,\"vocab\":{\"[U]\":0,\"a\":1,\"##a\":2,"
+    "\"##b\":3,\"ab\":4,\".\":5,\"歪\":6,\"##ab\":7}},\"normalizer\":{\"type\":\"BertNormalizer\"},\"pre_tokenizer\":{\"type\":"
+    "\"BertPreTokenizer\"},\"decoder\":{\"type\":\"WordPiece\"},\"post_processor\":{\"type\":\"BertProcessing\",\"cls\":[\"a\",1],"
+    "\"sep\":[\".\",5]}}",
+    "{" ADDED
+    ",\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"[U]\",\"vocab\":{\"[U]\":0,\"a\":1,\"|\":2,\"b</w>\":3}},\"normalizer\":{\"type\":"
+    "\"ByteLevel\"},\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"CharDelimiterSplit\",\"delimiter\":\".\"},"
+    "{\"type\":\"FixedLength\",\"length\":2}]},\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"CTC\",\"pad_token\":\"b\"},"
+    "{\"type\":\"BPEDecoder\"}]}}",
 };
 
 static void need(bool ok, const char *what) {
@@ -132,14 +153,21 @@ static void fuzz_gguf(const char *p, size_t n) {
                       .pad = -1,
                       .eot = -1,
                       .eom = -1,
+                      .sep = 1,
+                      .cls = -1,
                       .add_bos = -1,
                       .add_eos = 1,
-                      .add_space_prefix = (int)(n % 3) - 1};
+                      .add_space_prefix = (int)(n % 3) - 1,
+                      .merge_spaces = (int)(n % 2),
+                      .lowercase = (int)(n / 2 % 3) - 1,
+                      .strip_accents = -1};
   v.model = next_line(&p, end);
   v.pre = next_line(&p, end);
   for (cel_str line; (line = next_line(&p, end)).n;) {
     if (line.p[0] == 'm' && v.n_merges < MOST) {
       merges[v.n_merges++] = (cel_str){line.p + 1, line.n - 1};
+    } else if (line.p[0] == 'c') {
+      v.charsmap = (cel_str){line.p + 1, line.n - 1};
     } else if (line.n > 2 && v.n_tokens < MOST) {
       types[v.n_tokens] = line.p[0] - '0';
       scores[v.n_tokens] = (float)(line.p[1] - 'a');
