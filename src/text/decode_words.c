@@ -2,8 +2,8 @@
 
 void cel_decode_replace(const cel_pattern *find, cel_str with, cel_str in, cel_buf *out) {
   cel_find f = {.pattern = find, .text = in};
-  size_t done = 0;
-  for (bool found; cel_find_next(&f, &found, NULL) == CEL_OK && found; done = f.end) {
+  size_t done = 0, most = in.n * CEL_TEXT_GROWTH + CEL_TEXT_SLACK;
+  for (bool found; out->n <= most && cel_find_next(&f, &found, NULL) == CEL_OK && found; done = f.end) {
     cel_buf_add(out, in.p + done, f.start - done);
     cel_buf_adds(out, with);
   }

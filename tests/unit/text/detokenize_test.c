@@ -159,7 +159,14 @@ static void a_decoder_cannot_make_any_amount_of_text(void **state) {
     }
     cel_buf_addz(&b, "]}}");
     assert_int_equal(cel_json_parse(cel_buf_str(&b), "t", &json, &err), CEL_OK);
-    assert_int_equal(cel_tokenizer_from_json(json, NULL, "t", &t, &err), CEL_OK);
+    cel_status s = cel_tokenizer_from_json(json, NULL, "t", &t, &err);
+    assert_int_equal(s, regex ? CEL_OK : CEL_TOO_LONG);  // what literals make of a token is known when it is loaded
+    if (s != CEL_OK) {
+      assert_non_null(strstr(err.text, "decoder"));
+      cel_json_decref(json);
+      cel_buf_deinit(&b);
+      continue;
+    }
     const int32_t good[] = {1, 1}, bad[] = {1, 0};
     assert_int_equal(cel_decode(t, good, 2, false, &out, &err), CEL_OK);
     assert_string_equal(out.p, "bb");
