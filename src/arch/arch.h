@@ -35,6 +35,7 @@ typedef enum cel_qk_norm {
 } cel_qk_norm;
 typedef enum cel_act {
   CEL_ACT_SILU, CEL_ACT_GELU_TANH, CEL_ACT_GELU_ERF, CEL_ACT_RELU, CEL_ACT_RELU2 /* max(0, x)^2 */,
+  CEL_ACT_XIELU,  // Apertus: two parabolas and an exponential with four numbers of their own in every layer
 } cel_act;
 typedef enum cel_attention_kind { CEL_ATTENTION_FULL, CEL_ATTENTION_SLIDING } cel_attention_kind;
 // What mixes the tokens of a layer.
@@ -166,6 +167,7 @@ typedef enum cel_weight_role {
   CEL_W_CONV_IN, CEL_W_CONV, CEL_W_CONV_OUT,
   CEL_W_DELTA_QKVZ, CEL_W_DELTA_BA, CEL_W_DELTA_CONV, CEL_W_DELTA_A_LOG, CEL_W_DELTA_DT_BIAS, CEL_W_DELTA_NORM,
   CEL_W_DELTA_OUT,
+  CEL_W_ACT_ALPHA_P, CEL_W_ACT_ALPHA_N, CEL_W_ACT_BETA, CEL_W_ACT_EPS,  // one number each
   CEL_W_MLP_NORM, CEL_W_GATE, CEL_W_UP, CEL_W_DOWN, CEL_W_MLP_POST_NORM,
   CEL_W_ROUTER, CEL_W_ROUTER_CORRECTION,
   CEL_W_EXPERT_GATE, CEL_W_EXPERT_UP, CEL_W_EXPERT_GATE_UP, CEL_W_EXPERT_DOWN,

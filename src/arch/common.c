@@ -67,7 +67,7 @@ static cel_status read_act(cel_keys k, const cel_class_defaults *d, cel_arch *a,
       {"silu", CEL_ACT_SILU},           {"swish", CEL_ACT_SILU},
       {"gelu_pytorch_tanh", CEL_ACT_GELU_TANH}, {"gelu_new", CEL_ACT_GELU_TANH},
       {"gelu", CEL_ACT_GELU_ERF},       {"relu", CEL_ACT_RELU},
-      {"relu2", CEL_ACT_RELU2},
+      {"relu2", CEL_ACT_RELU2},         {"xielu", CEL_ACT_XIELU},
   };
   const char *name = d->act, *key = d->act_key;
   if (d->act_alias && !cel_json_get(k.obj, key)) key = d->act_alias;
@@ -78,7 +78,7 @@ static cel_status read_act(cel_keys k, const cel_class_defaults *d, cel_arch *a,
     return CEL_OK;
   }
   return cel_keys_refuse(k, key, cel_json_get(k.obj, key), CEL_UNSUPPORTED,
-                         "one of silu, swish, gelu_pytorch_tanh, gelu_new, gelu, relu, relu2", err);
+                         "one of silu, swish, gelu_pytorch_tanh, gelu_new, gelu, relu, relu2, xielu", err);
 }
 
 static cel_status read_sizes(cel_keys k, bool nested, const cel_class_defaults *d, cel_arch *a, cel_err *err) {

@@ -116,6 +116,35 @@ static void check_rms_norm(check *c) {
     }
 }
 
+static double exact_layer_norm(const float *x, const float *w, const float *b, int n) {
+  double mean = 0, variance = 0;
+  for (int i = 0; i < n; i++) mean += (double)x[i] / n;
+  for (int i = 0; i < n; i++) variance += ((double)x[i] - mean) * ((double)x[i] - mean) / n;
+  double y = ((double)x[n - 1] - mean) / sqrt(variance + 1e-5) * (w ? (double)w[n - 1] : 1);
+  return b ? y + (double)b[n - 1] : y;
+}
+
+static void check_layer_norm(check *c) {
+  for (int n = 1; n <= 600; n += n < 70 ? 1 : 53)
+    for (int with = 0; with < 3; with++) {
+      float *x = guarded_floats(n), *w = guarded_floats(n), *b = guarded_floats(n), *want = guarded_floats(n);
+      for (int i = 0; i < n; i++) {
+        x[i] = normal(c) * 3 + 1;
+        w[i] = normal(c);
+        b[i] = normal(c);
+      }
+      const float *weight = with > 0 ? w : NULL, *bias = with > 1 ? b : NULL;
+      c->ref->layer_norm(want, x, weight, bias, 1e-5f, n);
+      double exact = exact_layer_norm(x, weight, bias, n);
+      expect(c, fabs((double)want[n - 1] - exact) <= 3e-6 * (1 + fabs(exact)), "layer_norm n %d against f64: %.9g, not %.9g",
+             n, (double)want[n - 1], exact);
+      c->now->layer_norm(x, x, weight, bias, 1e-5f, n);
+      int64_t at = first_difference(x, want, n);
+      expect(c, at < 0, "layer_norm n %d weights %d: element %d", n, with, (int)at);
+      release_all();
+    }
+}
+
 static void check_rope(check *c) {
   static const int dims[][2] = {{64, 64}, {64, 32}, {8, 8}, {6, 2}, {80, 20}, {128, 128}, {96, 90}};
   for (int i = 0; i < CEL_COUNT(dims); i++)
@@ -152,5 +181,6 @@ void check_math(check *c) {
   check_gated(c, "silu_mul", c->now->silu_mul, silu_f64);
   check_gated(c, "gelu_tanh_mul", c->now->gelu_tanh_mul, gelu_f64);
   check_rms_norm(c);
+  check_layer_norm(c);
   check_rope(c);
 }

@@ -127,6 +127,7 @@ static const row rows[] = {
     {"hyperclovax", "multiplied logits, norms behind the sublayers", 0},
     {"arcee", "an MLP without a gate, max(0, x)^2", 0},
     {"nemotron", "norms with a mean and 1 + w", 0},
+    {"apertus", "a learnt activation in every layer, q and k norms", 0},
     {"hunyuan", "norms behind the rotation, whose base alpha stretches", 0},
     {"llama-untied-missing", "a head that is the embedding because there is no other", 0},
     {"lfm2", "short convolutions and their states, the width of the MLP", 0},

@@ -18,6 +18,7 @@ static void same_rope(const cel_rope *a, const cel_rope *b, int64_t length) {
   float f[256], g[256], x, y;
   assert_int_equal(a->type, b->type);
   assert_int_equal(a->dims, b->dims);
+  assert_int_equal(a->interleaved, b->interleaved);
   cel_rope_frequencies(a, length, f, &x);
   cel_rope_frequencies(b, length, g, &y);
   assert_memory_equal(f, g, (size_t)a->dims / 2 * sizeof f[0]);
@@ -41,7 +42,10 @@ static void same_switches(const cel_arch *a, const cel_arch *b) {
   assert_true(a->norm == b->norm && a->norm_eps == b->norm_eps && a->placement == b->placement);
   assert_true(a->qk_norm == b->qk_norm && a->act == b->act && a->tied == b->tied);
   assert_true(a->qkv_bias == b->qkv_bias && a->o_bias == b->o_bias && a->mlp_bias == b->mlp_bias);
+  assert_true(a->qk_norm_after_rope == b->qk_norm_after_rope && a->norm_bias == b->norm_bias && a->clip_qkv == b->clip_qkv);
   assert_true(a->attn_scale == b->attn_scale && a->embed_mul == b->embed_mul);
+  assert_true(a->residual_mul == b->residual_mul && a->logit_mul == b->logit_mul);
+  assert_true(a->q_pos_beta == b->q_pos_beta && a->q_pos_original == b->q_pos_original);
   assert_true(a->final_softcap == b->final_softcap && a->attn_softcap == b->attn_softcap);
   assert_int_equal(a->n_eos, b->n_eos);
 }
@@ -49,7 +53,9 @@ static void same_switches(const cel_arch *a, const cel_arch *b) {
 static void both_layouts_describe_one_model(void **state) {
   (void)state;
   static const char *const ids[] = {"llama3", "llama-linear", "llama-dyn", "llama-yarn",   "mistral",
-                                    "qwen2",  "qwen3",        "gemma3",    "gemma3-linear"};
+                                    "qwen2",  "qwen3",        "gemma3",    "gemma3-linear", "gemma1",
+                                    "gemma2", "olmo1",        "olmo2",     "cohere",       "stablelm",
+                                    "starcoder2", "phi3-long", "phi3-short", "glm4",       "granite"};
   for (int i = 0; i < CEL_COUNT(ids); i++) {
     fixture now, old;
     load_arch(&now, ids[i], "config.json");
@@ -59,7 +65,9 @@ static void both_layouts_describe_one_model(void **state) {
     for (int l = 0; l < now.arch.n_layers; l++) {
       const cel_layer *a = &now.arch.layers[l], *b = &old.arch.layers[l];
       assert_int_equal(a->attention, b->attention);
-      same_rope(&now.arch.ropes[a->rope], &old.arch.ropes[b->rope], 100);
+      assert_int_equal(a->ffn, b->ffn);
+      assert_int_equal(a->rope < 0, b->rope < 0);
+      if (a->rope >= 0) same_rope(&now.arch.ropes[a->rope], &old.arch.ropes[b->rope], 100);
     }
     drop(&now);
     drop(&old);

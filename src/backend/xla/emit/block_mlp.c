@@ -5,7 +5,7 @@
 static const char *act_name(cel_act act) {
   static const char *const names[] = {[CEL_ACT_SILU] = "silu", [CEL_ACT_GELU_TANH] = "gelu_tanh",
                                       [CEL_ACT_GELU_ERF] = "gelu_erf", [CEL_ACT_RELU] = "relu",
-                                      [CEL_ACT_RELU2] = "relu2"};
+                                      [CEL_ACT_RELU2] = "relu2", [CEL_ACT_XIELU] = "xielu"};
   return names[act];
 }
 
@@ -53,8 +53,12 @@ static hlo activate(cel_hlo_builder *b, cel_act act, hlo x) {
       return cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, x);
     case CEL_ACT_GELU_ERF:
       return gelu_erf(b, x);
+    case CEL_ACT_XIELU:
+      break;
   }
-  return x;
+  cel_hlo_refuse(b, CEL_UNSUPPORTED, "the activation %s has numbers of its own in every layer, which only plain MLPs have",
+                 act_name(act));
+  return NULL;
 }
 
 static const cel_hlo_func *decomposition(cel_emit *e, hlo gate) {
@@ -82,9 +86,40 @@ hlo cel_emit_gated(cel_emit *e, cel_weight_role gate, cel_weight_role up, cel_we
   return cel_emit_linear(e, down, layer, cel_emit_gated_act(e, g, u));
 }
 
+// A number of the layer as it is, or its softplus ln(1 + e^x), in x's shape.
+static hlo number(cel_emit *e, cel_weight_role role, int layer) { return cel_emit_weight_of(e, role, layer)->vector; }
+
+static hlo softplus(cel_hlo_builder *b, hlo x) {
+  return cel_hlo_unary(b, CEL_HLO_LOG, cel_hlo_binary_scalar(b, CEL_HLO_ADD, cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, x), 1));
+}
+
+static hlo everywhere(cel_hlo_builder *b, hlo one, hlo like) {
+  if (!one || !like) return NULL;
+  return cel_hlo_broadcast(b, cel_hlo_reshape(b, one, 0, NULL), like->type->rank, like->type->dims, NULL);
+}
+
+// xIELU (Huang and Schlag 2024), with P = softplus(alpha_p) and N = beta + softplus(alpha_n):
+// x > 0: P x^2 + beta x, otherwise N (e^min(x, eps) - 1 - x) + beta x.
+static hlo xielu(cel_emit *e, int layer, hlo x) {
+  cel_hlo_builder *b = &e->b;
+  hlo beta = number(e, CEL_W_ACT_BETA, layer), n = softplus(b, number(e, CEL_W_ACT_ALPHA_N, layer));
+  hlo up = everywhere(b, softplus(b, number(e, CEL_W_ACT_ALPHA_P, layer)), x);
+  hlo down = everywhere(b, cel_hlo_binary(b, CEL_HLO_ADD, n, beta), x);
+  hlo linear = cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, everywhere(b, beta, x));
+  hlo right = cel_hlo_binary(b, CEL_HLO_MULTIPLY, cel_hlo_binary(b, CEL_HLO_MULTIPLY, up, x), x);
+  hlo left = cel_hlo_binary(b, CEL_HLO_MINIMUM, x, everywhere(b, number(e, CEL_W_ACT_EPS, layer), x));
+  left = cel_hlo_binary_scalar(b, CEL_HLO_SUBTRACT, cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, left), 1);
+  left = cel_hlo_binary(b, CEL_HLO_MULTIPLY, down, cel_hlo_binary(b, CEL_HLO_SUBTRACT, left, x));
+  if (!x) return NULL;
+  hlo zero = cel_hlo_splat(b, CEL_ET_F32, x->type->rank, x->type->dims, 0);
+  hlo y = cel_hlo_select(b, cel_hlo_compare(b, "GT", x, zero), right, left);
+  return cel_hlo_binary(b, CEL_HLO_ADD, y, linear);
+}
+
 hlo cel_emit_mlp(cel_emit *e, int layer, hlo h) {
   cel_hlo_path(&e->b, "layers.%d.mlp", layer);
   if (e->arch->layers[layer].ffn == CEL_FFN_GATED) return cel_emit_gated(e, CEL_W_GATE, CEL_W_UP, CEL_W_DOWN, layer, h);
-  hlo x = activate(&e->b, e->arch->act, cel_emit_linear(e, CEL_W_UP, layer, h));
+  hlo x = cel_emit_linear(e, CEL_W_UP, layer, h);
+  x = e->arch->act == CEL_ACT_XIELU ? xielu(e, layer, x) : activate(&e->b, e->arch->act, x);
   return cel_emit_linear(e, CEL_W_DOWN, layer, x);
 }

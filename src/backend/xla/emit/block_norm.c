@@ -1,6 +1,6 @@
 // Norms over the last dimension, in f32. RMSNorm (Zhang and Sennrich 2019): x * rsqrt(mean(x^2) + eps) * (plus + w),
 // plus is 1 for Gemma's stored form. LayerNorm (Ba et al. 2016): the mean taken off first, biased variance, weight and
-// bias where the family has them; plain graph operations, no kernel of its own.
+// bias where the family has them.
 #include "backend/xla/emit/emit_internal.h"
 
 hlo cel_emit_along_last(cel_hlo_builder *b, hlo v, hlo like) {
@@ -43,13 +43,37 @@ static hlo row_mean(cel_hlo_builder *b, hlo x) {
   return cel_hlo_broadcast(b, cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, sum, (double)t->dims[last]), t->rank, t->dims, map);
 }
 
-hlo cel_emit_layer_norm(cel_hlo_builder *b, hlo x, hlo weight, hlo bias, double eps) {
-  x = cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, row_mean(b, x));
-  hlo variance = row_mean(b, cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, x));
+// Of rank 1 along the last dimension, of rank 2 along the last two.
+static hlo along(cel_hlo_builder *b, hlo v, hlo like) {
+  if (!v || !like) return NULL;
+  int64_t map[2] = {like->type->rank - 2, like->type->rank - 1};
+  return cel_hlo_broadcast(b, v, like->type->rank, like->type->dims, map + (2 - v->type->rank));
+}
+
+static const cel_hlo_func *layer_decomposition(cel_emit *e, hlo x, hlo weight, hlo bias, double eps) {
+  if (!x) return NULL;
+  const cel_hlo_type *t = x->type;
+  cel_emit_scope scope;
+  const cel_hlo_func *made = cel_emit_begin(e, &scope, "layer_norm", "layer_norm %d %lld %lld %d %d %a", t->rank,
+                                            (long long)cel_hlo_elements(t), (long long)t->dims[t->rank - 1],
+                                            weight ? weight->type->rank : 0, bias != NULL, eps);
+  if (made) return made;
+  cel_hlo_builder *b = &e->b;
+  hlo y = cel_hlo_arg(b, "x", t);
+  hlo w = weight ? cel_hlo_arg(b, "weight", weight->type) : NULL, c = bias ? cel_hlo_arg(b, "bias", bias->type) : NULL;
+  y = cel_hlo_binary(b, CEL_HLO_SUBTRACT, y, row_mean(b, y));
+  hlo variance = row_mean(b, cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, y));
   hlo root = cel_hlo_unary(b, CEL_HLO_RSQRT, cel_hlo_binary_scalar(b, CEL_HLO_ADD, variance, eps));
-  x = cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, root);
-  if (weight) x = cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, weight);
-  return bias ? cel_hlo_binary(b, CEL_HLO_ADD, x, bias) : x;
+  y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, root);
+  if (w) y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, along(b, w, y));
+  return cel_emit_end(e, &scope, c ? cel_hlo_binary(b, CEL_HLO_ADD, y, along(b, c, y)) : y);
+}
+
+hlo cel_emit_layer_norm(cel_emit *e, hlo x, hlo weight, hlo bias, double eps) {
+  cel_hlo_attr *attrs[1] = {cel_hlo_new_float(&e->b, "eps", CEL_ET_F32, eps)};
+  hlo operands[3] = {x, weight, bias};
+  int n = 1 + (weight != NULL) + (bias != NULL);
+  return cel_hlo_composite(&e->b, "mlxcel.layer_norm", operands, n, attrs, 1, layer_decomposition(e, x, weight, bias, eps));
 }
 
 hlo cel_emit_rms_norm(cel_emit *e, hlo x, hlo weight, double plus, double eps) {
@@ -67,7 +91,7 @@ hlo cel_emit_norm(cel_emit *e, cel_weight_role role, int layer, hlo x) {
   if (cel_norm_takes_mean(e->arch->norm)) {
     hlo weight = w->vector;
     if (e->arch->norm == CEL_NORM_LAYER_PLUS_ONE) weight = cel_hlo_binary_scalar(b, CEL_HLO_ADD, weight, 1);
-    return cel_emit_layer_norm(b, x, cel_emit_along_last(b, weight, x), cel_emit_along_last(b, w->bias, x), eps);
+    return cel_emit_layer_norm(e, x, weight, w->bias, eps);
   }
   return cel_emit_rms_norm(e, x, w->vector, e->arch->norm == CEL_NORM_RMS_PLUS_ONE ? 1 : 0, eps);
 }

@@ -19,9 +19,7 @@ static hlo rms(cel_emit *e, hlo x, hlo weight, bool flat) {
 // Layer norm over D with a weight row per head.
 static hlo layer_norm_by_head(cel_emit *e, hlo x, hlo weight) {
   if (!x) return NULL;
-  int64_t rows[2] = {x->type->dims[1], x->type->dims[2]}, map[2] = {1, 2};
-  hlo w = cel_hlo_broadcast(&e->b, cel_hlo_reshape(&e->b, weight, 2, rows), 3, x->type->dims, map);
-  return cel_emit_layer_norm(&e->b, x, w, NULL, e->arch->norm_eps);
+  return cel_emit_layer_norm(e, x, cel_hlo_reshape(&e->b, weight, 2, x->type->dims + 1), NULL, e->arch->norm_eps);
 }
 
 static hlo qk_norm(cel_emit *e, cel_weight_role role, int layer, hlo x) {

@@ -162,10 +162,13 @@ static role_shape recurrent_shape(const cel_arch *a, cel_weight_role role) {
   }
 }
 
+static bool is_act(cel_weight_role role) { return role >= CEL_W_ACT_ALPHA_P && role <= CEL_W_ACT_EPS; }
+
 static role_shape shape_of(const cel_arch *a, cel_weight_role role, int layer) {
   if (role == CEL_W_EMBED) return matrix(-1, a->hidden, false);
   if (role == CEL_W_HEAD) return matrix(-1, a->hidden, a->head_bias);
   if (role >= CEL_W_CONV_IN && role <= CEL_W_DELTA_OUT) return recurrent_shape(a, role);
+  if (is_act(role)) return tensor(1);
   if (role >= CEL_W_GATE && role <= CEL_W_SHARED_SWITCH) return feed_forward_shape(a, role, a->layers[layer].inter);
   return attention_shape(a, role);
 }
@@ -224,6 +227,7 @@ static bool wanted(const cel_arch *a, cel_weight_role role, int layer) {
   if (role >= CEL_W_Q && role <= CEL_W_UNEMBED_OUT) return l->mixer == CEL_MIXER_ATTENTION && attention_wants(a, role, l);
   if (role >= CEL_W_CONV_IN && role <= CEL_W_CONV_OUT) return l->mixer == CEL_MIXER_CONV;
   if (role >= CEL_W_DELTA_QKVZ && role <= CEL_W_DELTA_OUT) return l->mixer == CEL_MIXER_DELTA;
+  if (is_act(role)) return a->act == CEL_ACT_XIELU;
   if (role >= CEL_W_GATE && role <= CEL_W_SHARED_SWITCH) return feed_forward_wants(a, role, l);
   return true;
 }

@@ -28,6 +28,7 @@
 //   expert_combine              (a [N, k, in], ids, weights [N, k], stack..., [bias]) -> [N, out]: the k products of a token
 //                               times their weights, summed. The ids of one token differ.
 //   rms_norm                    (x [..., D], weight [D]) {eps, plus}
+//   layer_norm                  (x [..., D], [weight [D] or [heads, D]], [bias [D]]) {eps}
 //   rope                        (x [N, heads, D], cos [N, R/2], sin) {dims, interleaved}
 //   gated_act                   (gate, up) {act}
 //   kv_append                   (cache, new [N, kv, D], slots, positions) {layer}

@@ -63,8 +63,8 @@ hlo cel_emit_dequantize(cel_hlo_builder *b, const cel_storage *s, hlo w, hlo sca
 // block_norm.c: norm over the last dimension with the weight of (role, layer).
 hlo cel_emit_norm(cel_emit *e, cel_weight_role role, int layer, hlo x);
 hlo cel_emit_rms_norm(cel_emit *e, hlo x, hlo weight, double plus, double eps);  // the composite; weight [D]
-// weight and bias of x's shape, NULL: none.
-hlo cel_emit_layer_norm(cel_hlo_builder *b, hlo x, hlo weight, hlo bias, double eps);
+// The composite; weight [D], or [heads, D] for x [N, heads, D]; bias [D] with a weight only. NULL: none.
+hlo cel_emit_layer_norm(cel_emit *e, hlo x, hlo weight, hlo bias, double eps);
 // block_rope.c
 void cel_emit_rope_tables(cel_emit *e);
 hlo cel_emit_rope(cel_emit *e, int table, hlo x);
@@ -95,7 +95,7 @@ hlo cel_emit_gated_act(cel_emit *e, hlo gate, hlo up);
 void cel_emit_append(cel_emit *e, cel_state state, hlo entry, hlo fresh);  // entry: i32[], cel_layer.state
 // q [N, n_q, D] over the layer's keys and values, of which the first `width` columns count: [N, n_q, width]. The
 // composite; block_attention.c.
-hlo cel_emit_attend(cel_emit *e, int layer, hlo q, hlo keys, hlo values, int64_t width);
+hlo cel_emit_attend(cel_emit *e, int layer, hlo entry, hlo q, hlo keys, hlo values, int64_t width);
 // block_state.c: of a recurrent state, the rows that this step goes on from, [1 or N, dims[2], dims[3], dims[4]], and the
 // state with such rows put back. entry: i32[], cel_layer.state.
 hlo cel_emit_state_rows(cel_hlo_builder *b, hlo state, hlo entry, hlo slots);

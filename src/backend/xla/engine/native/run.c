@@ -62,6 +62,18 @@ static void run_norm(const member *m, const cel_step *s) {
   }
 }
 
+static void run_layer_norm(const member *m, const cel_step *s) {
+  const float *x = at(m, s->in[0]), *w = s->u.norm.weight_rows ? at(m, s->in[1]) : NULL;
+  const float *bias = s->u.norm.biased ? at(m, s->in[2]) : NULL;
+  float *y = at(m, s->out[0]);
+  int64_t n = s->u.norm.n;
+  range mine = share(m, s->solo, s->u.norm.rows, 1);
+  for (int64_t r = mine.begin; r < mine.end; r++) {
+    const float *row = w ? w + r % s->u.norm.weight_rows * n : NULL;
+    m->r->plan->kernels.layer_norm(y + r * n, x + r * n, row, bias, s->u.norm.eps, n);
+  }
+}
+
 static void run_rope(const member *m, const cel_step *s) {
   const float *x = at(m, s->in[0]), *cs = at(m, s->in[1]), *sn = at(m, s->in[2]);
   float *y = at(m, s->out[0]);
@@ -255,6 +267,7 @@ static void run_step(const member *m, const cel_step *s) {
     case CEL_STEP_LINEAR: run_linear(m, s); break;
     case CEL_STEP_EMBED: run_embed(m, s); break;
     case CEL_STEP_RMS_NORM: run_norm(m, s); break;
+    case CEL_STEP_LAYER_NORM: run_layer_norm(m, s); break;
     case CEL_STEP_ROPE: run_rope(m, s); break;
     case CEL_STEP_GATED: run_gated(m, s); break;
     case CEL_STEP_APPEND: run_append(m, s); break;

@@ -29,12 +29,32 @@ UNARY(cos)
 
 // Squares are exact in f64 and summed there in eight lanes (element i in lane i % 8), so the mean does not
 // depend on the instruction set.
+static double sum_of(const double lane[8]) {
+  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
 void cel_scalar_rms_norm(float *y, const float *x, const float *weight, float plus, float eps, int64_t n) {
   double lane[8] = {0};
   for (int64_t i = 0; i < n; i++) lane[i % 8] += (double)x[i] * (double)x[i];
-  double sum = ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-  float r = (float)(1 / sqrt(sum / (double)n + (double)eps));
+  float r = (float)(1 / sqrt(sum_of(lane) / (double)n + (double)eps));
   for (int64_t i = 0; i < n; i++) y[i] = weight ? x[i] * r * (weight[i] + plus) : x[i] * r;
+}
+
+// The mean is rounded to f32 first, so that the squares of differences are exact in f64, too.
+void cel_scalar_layer_norm(float *y, const float *x, const float *weight, const float *bias, float eps, int64_t n) {
+  double lane[8] = {0}, squares[8] = {0};
+  for (int64_t i = 0; i < n; i++) lane[i % 8] += (double)x[i];
+  float mean = (float)(sum_of(lane) / (double)n);
+  for (int64_t i = 0; i < n; i++) {
+    float d = x[i] - mean;
+    squares[i % 8] += (double)d * (double)d;
+  }
+  float r = (float)(1 / sqrt(sum_of(squares) / (double)n + (double)eps));
+  for (int64_t i = 0; i < n; i++) {
+    float v = (x[i] - mean) * r;
+    if (weight) v *= weight[i];
+    y[i] = bias ? v + bias[i] : v;
+  }
 }
 
 void cel_scalar_silu_mul(float *y, const float *gate, const float *up, int64_t n) {

@@ -15,6 +15,7 @@ const cel_kernels cel_kernels_avx2 = {
   .add_rows = cel_avx2_add_rows,
   .attention = cel_avx2_attention,
   .rms_norm = cel_avx2_rms_norm,
+  .layer_norm = cel_avx2_layer_norm,
   .rope = cel_avx2_rope,
   .silu_mul = cel_avx2_silu_mul,
   .gelu_tanh_mul = cel_avx2_gelu_tanh_mul,

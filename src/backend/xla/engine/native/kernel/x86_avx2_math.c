@@ -45,14 +45,18 @@ static CEL_ALWAYS_INLINE void add_squares(__m256 x, __m256d *low, __m256d *high)
   *high = _mm256_fmadd_pd(b, b, *high);
 }
 
+static CEL_ALWAYS_INLINE double sum_of(__m256d low, __m256d high) {
+  __m256d four = _mm256_add_pd(low, high);
+  __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+}
+
 static double mean_square(const float *x, int64_t n) {
   __m256d low = _mm256_setzero_pd(), high = low;
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) add_squares(_mm256_loadu_ps(x + i), &low, &high);
   if (i < n) add_squares(load_first(x + i, n - i), &low, &high);
-  __m256d four = _mm256_add_pd(low, high);
-  __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-  return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two))) / (double)n;
+  return sum_of(low, high) / (double)n;
 }
 
 void cel_avx2_rms_norm(float *y, const float *x, const float *weight, float plus, float eps, int64_t n) {
@@ -65,6 +69,50 @@ void cel_avx2_rms_norm(float *y, const float *x, const float *weight, float plus
     _mm256_storeu_ps(y + i, v);
   }
   for (; i < n; i++) y[i] = weight ? x[i] * scale * (weight[i] + plus) : x[i] * scale;
+}
+
+static CEL_ALWAYS_INLINE void add_values(__m256 x, __m256d *low, __m256d *high) {
+  *low = _mm256_add_pd(*low, _mm256_cvtps_pd(_mm256_castps256_ps128(x)));
+  *high = _mm256_add_pd(*high, _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
+}
+
+static float mean_of(const float *x, int64_t n) {
+  __m256d low = _mm256_setzero_pd(), high = low;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) add_values(_mm256_loadu_ps(x + i), &low, &high);
+  if (i < n) add_values(load_first(x + i, n - i), &low, &high);
+  return (float)(sum_of(low, high) / (double)n);
+}
+
+static double variance_of(const float *x, float mean, int64_t n) {
+  __m256d low = _mm256_setzero_pd(), high = low;
+  __m256 m = set8(mean);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) add_squares(_mm256_sub_ps(_mm256_loadu_ps(x + i), m), &low, &high);
+  if (i < n) {  // lanes behind the end hold the mean itself: their difference is 0
+    float rest[8];
+    _mm256_storeu_ps(rest, m);
+    for (int64_t k = i; k < n; k++) rest[k - i] = x[k];
+    add_squares(_mm256_sub_ps(_mm256_loadu_ps(rest), m), &low, &high);
+  }
+  return sum_of(low, high) / (double)n;
+}
+
+void cel_avx2_layer_norm(float *y, const float *x, const float *weight, const float *bias, float eps, int64_t n) {
+  float mean = mean_of(x, n), scale = (float)(1 / sqrt(variance_of(x, mean, n) + (double)eps));
+  __m256 m = set8(mean), r = set8(scale);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    __m256 v = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(x + i), m), r);
+    if (weight) v = _mm256_mul_ps(v, _mm256_loadu_ps(weight + i));
+    if (bias) v = _mm256_add_ps(v, _mm256_loadu_ps(bias + i));
+    _mm256_storeu_ps(y + i, v);
+  }
+  for (; i < n; i++) {
+    float v = (x[i] - mean) * scale;
+    if (weight) v *= weight[i];
+    y[i] = bias ? v + bias[i] : v;
+  }
 }
 
 #endif

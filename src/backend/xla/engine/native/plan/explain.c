@@ -2,7 +2,7 @@
 #include "backend/xla/engine/native/plan/plan.h"
 
 static const char *const kind_names[] = {
-    [CEL_STEP_LINEAR] = "linear",       [CEL_STEP_EMBED] = "embed",           [CEL_STEP_RMS_NORM] = "rms_norm",
+    [CEL_STEP_LINEAR] = "linear",       [CEL_STEP_EMBED] = "embed",           [CEL_STEP_RMS_NORM] = "rms_norm", [CEL_STEP_LAYER_NORM] = "layer_norm",
     [CEL_STEP_ROPE] = "rope",           [CEL_STEP_GATED] = "gated",           [CEL_STEP_APPEND] = "kv_append",
     [CEL_STEP_ATTENTION] = "attention", [CEL_STEP_SHORT_CONV] = "short_conv", [CEL_STEP_DELTA] = "gated_delta",
     [CEL_STEP_ELEMENTWISE] = "elementwise", [CEL_STEP_CONVERT] = "convert",

@@ -47,7 +47,7 @@ typedef struct cel_node {
 } cel_node;
 
 typedef enum cel_step_kind {
-  CEL_STEP_LINEAR, CEL_STEP_EMBED, CEL_STEP_RMS_NORM, CEL_STEP_ROPE, CEL_STEP_GATED, CEL_STEP_APPEND,
+  CEL_STEP_LINEAR, CEL_STEP_EMBED, CEL_STEP_RMS_NORM, CEL_STEP_LAYER_NORM, CEL_STEP_ROPE, CEL_STEP_GATED, CEL_STEP_APPEND,
   CEL_STEP_ATTENTION, CEL_STEP_SHORT_CONV, CEL_STEP_DELTA, CEL_STEP_ELEMENTWISE, CEL_STEP_CONVERT, CEL_STEP_SLICE_ROWS,
   CEL_STEP_SLICE_COLUMNS, CEL_STEP_CONCAT, CEL_STEP_HEADS, CEL_STEP_TOP_K, CEL_STEP_EXPERTS, CEL_STEP_REFERENCE,
 } cel_step_kind;
@@ -120,6 +120,8 @@ typedef struct cel_step {
     struct {
       int64_t rows, n;
       float eps, plus;
+      int64_t weight_rows;  // LAYER_NORM: 0: no weight; row r takes weight row r % weight_rows
+      bool biased;
     } norm;
     struct {
       int64_t tokens;

@@ -73,6 +73,21 @@ static bool is_sinks(const cel_hlo_type *t, const cel_hlo_type *q) {
   return t->etype == CEL_ET_F32 && t->rank == 1 && q->rank == 3 && t->dims[0] == q->dims[1];
 }
 
+// x alone, with a weight row [D] or one for each head [heads, D], and a bias row with it.
+static bool norm_operands(const cel_hlo_op *op) {
+  const cel_hlo_type *x = op->operands[0]->type;
+  if (op->n_operands < 1 || op->n_operands > 3 || x->rank < 1 || x->dims[x->rank - 1] < 1) return false;
+  for (int i = 1; i < op->n_operands; i++) {
+    const cel_hlo_type *v = op->operands[i]->type;
+    int most = i == 1 ? CEL_MIN(2, x->rank) : 1;
+    if (v->rank < 1 || v->rank > most) return false;
+    for (int k = 1; k <= v->rank; k++) {
+      if (v->dims[v->rank - k] != x->dims[x->rank - k]) return false;
+    }
+  }
+  return true;
+}
+
 bool cel_plan_has_kernel(const cel_hlo_op *op) {
   cel_linear_format f;
   if (is(op, "mlxcel.linear") || is(op, "mlxcel.quantized_linear")) {
@@ -84,6 +99,7 @@ bool cel_plan_has_kernel(const cel_hlo_op *op) {
            has_dims(op->results[0].type, cel_hlo_elements(op->operands[0]->type), columns(op));
   }
   if (is(op, "mlxcel.rms_norm")) return f32_operands(op, 2, 0) && op->n_operands == 2 && op->operands[1]->type->rank == 1;
+  if (is(op, "mlxcel.layer_norm")) return f32_operands(op, op->n_operands, 0) && norm_operands(op);
   if (is(op, "mlxcel.rope")) return f32_operands(op, 3, 0) && op->operands[0]->type->rank == 3;
   if (is(op, "mlxcel.gated_act")) {
     const char *act = string_of(op, "act");
@@ -167,6 +183,14 @@ static void norm_step(cel_step *s, const cel_hlo_op *op) {
   s->solo = s->u.norm.rows * s->u.norm.n < 8192;
 }
 
+static void layer_norm_step(cel_step *s, const cel_hlo_op *op) {
+  norm_step(s, op);
+  s->u.norm.eps = (float)float_of(op, "eps", 1e-5);
+  const cel_hlo_type *w = op->n_operands > 1 ? op->operands[1]->type : NULL;
+  s->u.norm.weight_rows = w ? cel_hlo_elements(w) / s->u.norm.n : 0;
+  s->u.norm.biased = op->n_operands > 2;
+}
+
 static void rope_step(cel_step *s, const cel_hlo_op *op) {
   const cel_hlo_type *t = op->operands[0]->type;
   s->u.rope.tokens = t->dims[0];
@@ -237,6 +261,7 @@ static cel_status composite_step(cel_plan *p, const cel_node *n, cel_err *err) {
   if (is(op, "mlxcel.top_k") || is(op, "mlxcel.expert_linear") || is(op, "mlxcel.expert_combine")) return cel_plan_experts(p, n, err);
   if (cel_plan_is_recurrent(composite_name(op))) return cel_plan_recurrent_step(p, n, composite_name(op), err);
   cel_step_kind kind = is(op, "mlxcel.rms_norm")    ? CEL_STEP_RMS_NORM
+                       : is(op, "mlxcel.layer_norm") ? CEL_STEP_LAYER_NORM
                        : is(op, "mlxcel.rope")      ? CEL_STEP_ROPE
                        : is(op, "mlxcel.gated_act") ? CEL_STEP_GATED
                        : is(op, "mlxcel.kv_append") ? CEL_STEP_APPEND
@@ -246,6 +271,7 @@ static cel_status composite_step(cel_plan *p, const cel_node *n, cel_err *err) {
   if (kind == CEL_STEP_APPEND) return append_step(p, s, n, err);
   if (kind == CEL_STEP_ATTENTION) return attention_step(p, s, n, err);
   if (kind == CEL_STEP_RMS_NORM) norm_step(s, op);
+  if (kind == CEL_STEP_LAYER_NORM) layer_norm_step(s, op);
   if (kind == CEL_STEP_ROPE) rope_step(s, op);
   if (kind == CEL_STEP_GATED) {
     s->u.gated.n = cel_hlo_elements(op->operands[0]->type);
