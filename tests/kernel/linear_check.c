@@ -257,7 +257,34 @@ static void check_awkward_activations(check *c, int kind) {
   }
 }
 
+// Widened rows added up with a factor each: the same bits whatever the width of a table's vectors, and the right sum.
+static void check_add_rows(check *c) {
+  for (int i = 0; i < 60; i++) {
+    int64_t rows = i % 19, cols = 1 + i * 37 % 211, stride = cols + i % 3;
+    float *x = guarded_floats(rows), *w = guarded_floats(rows * stride), *got = guarded_floats(cols), *want = guarded_floats(cols);
+    for (int64_t k = 0; k < rows; k++) x[k] = normal(c);
+    for (int64_t k = 0; k < rows * stride; k++) w[k] = normal(c);
+    for (int64_t k = 0; k < cols; k++) got[k] = want[k] = normal(c);
+    float *start = guarded_floats(cols);
+    memcpy(start, want, (size_t)cols * sizeof *start);
+    c->ref->add_rows(want, x, w, stride, rows, cols);
+    c->now->add_rows(got, x, w, stride, rows, cols);
+    int64_t differs = first_difference(got, want, cols);
+    expect(c, differs < 0, "add_rows %d of %d: column %d differs", (int)rows, (int)cols, (int)differs);
+    double sum = (double)start[cols - 1], size = fabs(sum);
+    for (int64_t k = 0; k < rows; k++) {
+      double term = (double)x[k] * (double)w[k * stride + cols - 1];
+      sum += term;
+      size += fabs(term);
+    }
+    expect(c, fabs((double)want[cols - 1] - sum) <= 2e-6 * size, "add_rows %d of %d: %g, not %g", (int)rows, (int)cols,
+           (double)want[cols - 1], sum);
+    release_all();
+  }
+}
+
 void check_linear(check *c) {
+  check_add_rows(c);
   static const int cols[] = {32, 64, 96, 128, 160, 256, 288, 320, 512, 576, 768, 1536};
   static const int plain_cols[] = {1, 7, 8, 9, 31, 67, 576};
   for (int kind = 0; kind < WEIGHT_KINDS; kind++)

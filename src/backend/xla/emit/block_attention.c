@@ -142,13 +142,13 @@ static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, 
   return cel_emit_end(e, &scope, cel_hlo_reshape(b, y, 3, flat));
 }
 
-hlo cel_emit_attend(cel_emit *e, int layer, hlo q, hlo keys, hlo values, int64_t width) {
+hlo cel_emit_attend(cel_emit *e, int layer, hlo entry, hlo q, hlo keys, hlo values, int64_t width) {
   const cel_arch *a = e->arch;
   const cel_layer *l = &a->layers[layer];
   cel_hlo_builder *b = &e->b;
   int64_t window = l->attention == CEL_ATTENTION_SLIDING ? a->window : 0;
   hlo sinks = cel_emit_weight_of(e, CEL_W_SINKS, layer)->vector;
-  hlo operands[7] = {q, keys, values, e->slots, e->positions, cel_hlo_scalar(b, CEL_ET_I32, l->state), sinks};
+  hlo operands[7] = {q, keys, values, e->slots, e->positions, entry, sinks};
   cel_hlo_attr *attrs[3] = {cel_hlo_new_float(b, "scale", CEL_ET_F32, a->attn_scale),
                             cel_hlo_new_float(b, "softcap", CEL_ET_F32, a->attn_softcap),
                             cel_hlo_new_int(b, "window", CEL_ET_I64, window)};
@@ -167,7 +167,7 @@ hlo cel_emit_attention(cel_emit *e, int layer, hlo h) {
     cel_emit_append(e, CEL_STATE_KEYS, entry, x.k);
     cel_emit_append(e, CEL_STATE_VALUES, entry, x.v);
   }
-  hlo y = cel_emit_attend(e, layer, x.q, e->state[CEL_STATE_KEYS], e->state[CEL_STATE_VALUES], a->head_dim);
+  hlo y = cel_emit_attend(e, layer, entry, x.q, e->state[CEL_STATE_KEYS], e->state[CEL_STATE_VALUES], a->head_dim);
   int64_t flat[2] = {e->n, (int64_t)a->n_q * a->head_dim};
   y = cel_hlo_reshape(b, y, 2, flat);
   if (x.gate) y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, cel_hlo_unary(b, CEL_HLO_LOGISTIC, x.gate));

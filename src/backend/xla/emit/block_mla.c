@@ -121,9 +121,10 @@ hlo cel_emit_mla(cel_emit *e, int layer, hlo h) {
   cel_hlo_builder *b = &e->b;
   cel_hlo_path(b, "layers.%d.attn", layer);
   hlo q = queries(e, layer, h);
-  cel_emit_append(e, CEL_STATE_KEYS, cel_hlo_scalar(b, CEL_ET_I32, a->layers[layer].state), cache_row(e, layer, h));
+  hlo entry = cel_hlo_scalar(b, CEL_ET_I32, a->layers[layer].state);
+  cel_emit_append(e, CEL_STATE_KEYS, entry, cache_row(e, layer, h));
   hlo rows = e->state[CEL_STATE_KEYS];
-  hlo y = absorb_values(e, layer, cel_emit_attend(e, layer, q, rows, rows, a->mla.kv_rank));
+  hlo y = absorb_values(e, layer, cel_emit_attend(e, layer, entry, q, rows, rows, a->mla.kv_rank));
   int64_t flat[2] = {e->n, (int64_t)a->n_q * a->mla.v};
   return cel_emit_linear(e, CEL_W_O, layer, cel_hlo_reshape(b, y, 2, flat));
 }
