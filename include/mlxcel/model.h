@@ -12,7 +12,9 @@
 // Threads: one opens; a model may then be read by any number of threads (text.h, the functions here). Its sessions
 // are another matter: see session.h.
 // Environment: MLXCEL_BACKEND, MLXCEL_MODELS_DIR and the other variables that `mlxcel env` lists are read while a
-// model is opened. Nothing is printed and no global is kept.
+// model is opened. Nothing is printed, and one global is kept: weight files stay mapped, and so that one cut short
+// meanwhile gives MLXCEL_IO from whatever runs next, and not the end of the process, the first model that is opened sets
+// a SIGBUS handler. It passes on what it does not know to the one before it; a program that sets its own later should do so too.
 #ifndef MLXCEL_MODEL_H
 #define MLXCEL_MODEL_H
 
