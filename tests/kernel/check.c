@@ -107,6 +107,7 @@ static void run_table(const cel_kernels *scalar, const cel_kernels *now, bool ex
   check_linear(&c);
   check_dtypes(&c);
   check_attention(&c);
+  check_recurrent(&c);
   printf("%-8s %ld checks, %ld failed\n", now->isa, c.done, c.failed);
   *done += c.done;
   *failed += c.failed;

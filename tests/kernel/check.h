@@ -39,6 +39,7 @@ double ulps(float got, double want);
 void check_linear(check *c);
 void check_dtypes(check *c);
 void check_attention(check *c);
+void check_recurrent(check *c);
 void check_math(check *c);
 void bench(const cel_kernels *k, const char *filter);
 

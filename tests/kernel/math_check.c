@@ -174,6 +174,7 @@ void check_math(check *c) {
   EXACT1(neg) EXACT1(abs) EXACT1(sqrt) EXACT1(rsqrt)
   check_unary_near(c, "exp", c->now->exp, exp);
   check_unary_near(c, "log", c->now->log, log);
+  check_unary_near(c, "log1p", c->now->log1p, log1p);
   check_unary_near(c, "tanh", c->now->tanh, tanh);
   check_unary_near(c, "logistic", c->now->logistic, logistic_f64);
   check_unary_near(c, "sin", c->now->sin, sin);
