@@ -154,8 +154,8 @@ typedef struct cel_gemma3n {  // text-architectures §2.13; planes > 0: the fami
   bool scale_corrected;       // altup_correct_scale
 } cel_gemma3n;
 
-// Weights of a text model. The module path of each is names[...] with {i} for the layer (and {e} for the expert
-// where a file keeps experts apart). block_weights.c of the emitter says the shape of each.
+// Weights of a text model. The module path of each is names[...] with {i} for the layer; those of experts are stacks
+// [E, out, in], however a file keeps them (model/experts.c). block_weights.c of the emitter says the shape of each.
 typedef enum cel_weight_role {
   CEL_W_EMBED, CEL_W_FINAL_NORM, CEL_W_HEAD,
   CEL_W_PLE_EMBED, CEL_W_PLE_PROJECTION, CEL_W_PLE_NORM, CEL_W_ALTUP_PROJECTION, CEL_W_ALTUP_UNEMBED,  // Gemma 3n

@@ -20,7 +20,8 @@ import sys
 
 RUN_BY_IREE = {"llama3.prefill", "mistral.prefill", "qwen2.prefill", "qwen3.prefill", "gemma3.prefill",
                "llama3-q4g64.prefill", "llama3-q8g32.prefill", "llama-gguf.prefill",
-               "llama3.decode", "llama3-q4g64.decode"}
+               "llama3.decode", "llama3-q4g64.decode", "dsv2.prefill", "dsv2.decode",
+               "mixtral.prefill", "mixtral.decode", "gptoss-mxfp4.prefill", "gptoss-mxfp4.decode"}
 IREE_COMPILE = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu",
                 "--iree-llvmcpu-target-cpu=host"]
 # Both tools take f32 numbers below 2**-126 for zero. The scales of the micro float formats reach 2**-127; what they
@@ -134,9 +135,10 @@ def compare(got, want, allowed):
 
 
 def check_model(tap, tool, model, golden_of, work):
-    """The prefill, then the decode over the caches it left."""
+    """The prefill, then the decode over the states it left: as many as there are results beside the logits."""
     tolerance = float(lines_of(os.path.join(work, model + ".tolerance"))[0])
     prefill = os.path.join(work, model + ".prefill.out")
+    results = 1 + sum("{prefill}" in a for a in lines_of(os.path.join(work, model + ".decode.args")))
     alive = True
     for entry in ("prefill", "decode"):
         case = "%s.%s" % (model, entry)
@@ -150,7 +152,7 @@ def check_model(tap, tool, model, golden_of, work):
             if not alive:
                 tool.compile(case, golden_of[case])
                 raise Refused("not run: the prefill whose caches it takes failed")
-            tool.run(tool.compile(case, golden_of[case]), arguments, out, 3)
+            tool.run(tool.compile(case, golden_of[case]), arguments, out, results)
             return compare(floats(out + ".0"), floats(os.path.join(work, case + ".want")), lambda k: tolerance)
 
         alive = tap.check(case + " is accepted and equals the reference", action)
