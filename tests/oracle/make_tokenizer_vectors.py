@@ -108,6 +108,9 @@ def template(*pieces, ids):
 
 LLAMA3 = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 QWEN2 = LLAMA3.replace("{1,3}", "")
+UPPER, LOWER = ("[%s\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]" % k for k in ("\\p{Lu}\\p{Lt}", "\\p{Ll}"))
+KIMI = ("[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?%s*%s+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?%s+%s*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}"
+        "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+") % (UPPER, LOWER, UPPER, LOWER)
 TEKKEN = ("[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+"
           "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+")
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
@@ -336,6 +339,8 @@ def fixtures():
                          pre=sequence("pretokenizers", {"type": "Whitespace"}, {"type": "Punctuation", "behavior": "Contiguous"}, {"type": "Digits", "individual_digits": False},
                                       split("e|[0-9]{2}", "MergedWithNext"), split("a", "MergedWithPrevious", invert=False, kind="String")))
     out.update(more_fixtures())
+    m = byte_model(P.Sequence([P.Split(Regex(KIMI), "isolated"), P.ByteLevel(add_prefix_space=False, use_regex=False)]), 430)
+    out["kimi"] = whole(m, pre=sequence("pretokenizers", split(KIMI), split("[\\p{L}[\\p{N}_]&&[^a-dä[x-z]]]+|[^\\p{L}&&[^0-9]]", "Isolated"), plain), decoder=BYTE_LEVEL)
     out["removed"] = whole(m, [token(n, "[UNK]")], pre=sequence("pretokenizers", {"type": "WhitespaceSplit"}, split("\\w+", "Removed", invert=True), split("[a-d]", "Contiguous")))
     return out
 

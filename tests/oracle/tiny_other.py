@@ -55,7 +55,7 @@ def internlm2(config, tensors):
     nq, nk = config["num_attention_heads"], config["num_key_value_heads"]
     for i in range(config["num_hidden_layers"]):
         stem = "model.layers.%d.self_attn." % i
-        for kind in ("weight", "bias"):
+        for kind in ("weight", "bias") if config["attention_bias"] else ("weight",):
             q, k, v = (tensors.pop("%s%s_proj.%s" % (stem, x, kind)) for x in "qkv")
             rest = q.shape[1:]
             d = q.shape[0] // nq
