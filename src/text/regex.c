@@ -2,6 +2,8 @@
 // use, the pattern is rewritten before it is compiled: see translate().
 #include "text/regex.h"
 
+#include "text/regex_set.h"
+
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdlib.h>
@@ -53,7 +55,7 @@ static size_t put_flags(cel_buf *out, cel_str p, size_t i) {
 }
 
 // Ruby: \h is a hex digit; (?m) is what Perl calls s, and ^ and $ always match at line ends (an option of
-// pcre2_compile). Set intersection && has no counterpart and is refused.
+// pcre2_compile). For sets of sets see regex_set.h.
 static cel_status translate(cel_str p, const char *where, cel_buf *out, cel_err *err) {
   int depth = 0;  // of [
   for (size_t i = 0; i < p.n; i++) {
@@ -63,15 +65,10 @@ static cel_status translate(cel_str p, const char *where, cel_buf *out, cel_err 
       if (!put_escape(out, p.p[i], depth > 0)) cel_buf_add(out, p.p + i - 1, 2);
       continue;
     }
-    if (depth > 0 && c == '&' && i + 1 < p.n && p.p[i + 1] == '&') {
-      return cel_fail(err, CEL_UNSUPPORTED,
-                      "%s: the pattern intersects character sets with && (at byte %zu), which is not supported", where,
-                      i);
-    }
-    if (depth > 0 && c == '[' && (i + 1 >= p.n || p.p[i + 1] != ':')) {
-      return cel_fail(err, CEL_UNSUPPORTED,
-                      "%s: the pattern nests one character set in another (at byte %zu), which is not supported", where,
-                      i);
+    if (depth == 0 && c == '[' && cel_regex_set_is_compound(p, i)) {
+      CEL_TRY(cel_regex_put_set(p, &i, put_escape, where, out, err));
+      i--;
+      continue;
     }
     if (depth == 0 && c == '[') {
       depth = 1;

@@ -4,7 +4,8 @@
 
 static const char *const fixtures[] = {"gpt2",  "llama3", "qwen2",  "tekken",    "spm",        "spm_unk",
                                        "gemma", "words",  "removed", "metaspace", "t5",         "unigram",
-                                       "bert",  "clip",   "bytes",  "letters",   "bert_cased", "wordlevel"};
+                                       "bert",  "clip",   "bytes",  "letters",   "bert_cased", "wordlevel",
+                                       "kimi"};
 
 // FNV-1a over the ids as 4 little-endian bytes each, its low 32 bits in hexadecimal.
 static void fingerprint(const int32_t *ids, int64_t n, char out[9]) {
@@ -269,7 +270,12 @@ static const struct {
     {"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{},\"content\":\"\"}}", "Replace.pattern: must be"},
     {"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"(\"},\"content\":\"\"}}",
      "the pattern \"(\" can not be used"},
-    {"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"[a&&b]\"},\"content\":\"\"}}", "&&"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"[a&&]\"},\"content\":\"\"}}",
+     "an empty character set"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"[a&&[b]\"},\"content\":\"\"}}",
+     "has no end"},
+    {"{" MODEL ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"[[[[[[[[[[a]]]]]]]]]]\"},\"content\":\"\"}}",
+     "nests character sets deeper than 8"},
     {"{" MODEL ",\"normalizer\":{\"type\":\"Prepend\"}}", "normalizer Prepend needs a string \"prepend\""},
     {"{" MODEL ",\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"}}",
      "pre_tokenizer type \"UnicodeScripts\" is not supported; supported are ByteLevel"},
