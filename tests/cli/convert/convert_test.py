@@ -1,0 +1,597 @@
+#!/usr/bin/env python3
+"""mlxcel convert and quantize: convert_test.py PROGRAM DATA [CASE...]
+
+Every case has a folder of its own. Output is TAP."""
+import fcntl
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tiny
+from model_files import gguf, safetensors, write_gguf, write_safetensors
+
+SLOW = float(os.environ.get("CEL_TEST_SLOWDOWN", "1"))
+CASES = []
+
+
+def case(f):
+    CASES.append(f)
+    return f
+
+
+class Box:
+    """An empty folder, the program and the oracle's checkpoints."""
+
+    def __init__(self, program, data):
+        self.program, self.data = os.path.abspath(program), os.path.abspath(data)
+        self.dir = os.path.realpath(tempfile.mkdtemp(prefix="cel_convert_"))
+        keep = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "LD_LIBRARY_PATH", "TMPDIR")
+        self.env = dict({k: os.environ[k] for k in keep if k in os.environ}, HOME=self.dir, LC_ALL="C")
+        built = json.loads(self.call("version", "--json")[1])
+        self.runs = "native" in built["engines"]
+
+    def at(self, name):
+        return os.path.join(self.dir, name)
+
+    def oracle(self, name):
+        return os.path.join(self.data, "oracle", name)
+
+    def call(self, *words, **more):
+        p = subprocess.run([self.program] + list(words), capture_output=True, cwd=self.dir, env=self.env, timeout=120 * SLOW,
+                           text=True, errors="surrogateescape", **more)
+        assert "Sanitizer" not in p.stderr and "runtime error:" not in p.stderr, p.stderr
+        return p.returncode, p.stdout, p.stderr
+
+    def well(self, *words, **more):
+        status, out, err = self.call(*words, **more)
+        assert status == 0, (words, err)
+        return out, err
+
+    def fails(self, status, *words, says="", **more):
+        got, out, err = self.call(*words, **more)
+        assert got == status, (words, got, err)
+        last = [x for x in err.splitlines() if not x.startswith("note: ")]
+        assert len(last) == 1 and last[0].startswith("error: "), err
+        for part in [says] if isinstance(says, str) else says:
+            assert part in err, (part, err)
+        return err
+
+    def names(self):
+        return sorted(os.listdir(self.dir))
+
+    def copy(self, name, **changes):
+        """A checkpoint of the oracle, with keys of its config changed."""
+        shutil.copytree(self.oracle(name), self.at(name))
+        for extra in ("oracle.json", "logits.npy", "config.legacy.json"):
+            if os.path.exists(self.at(name + "/" + extra)):
+                os.remove(self.at(name + "/" + extra))
+        path = self.at(name + "/config.json")
+        with open(path) as f:
+            config = json.load(f)
+        config.update(changes)
+        with open(path, "w") as f:
+            json.dump(config, f)
+        return self.at(name)
+
+    def tokens(self, model, ids, n=32):
+        out, _ = self.well("generate", "-m", model, "--ids", ",".join(map(str, ids)), "-n", str(n), "--ignore-eos", "--json", "--threads", "1")
+        return json.loads(out)["ids"]
+
+    def speaks_like(self, model, oracle, n=32):
+        """The first greedy tokens of the oracle's first prompt."""
+        if not self.runs:
+            return
+        with open(os.path.join(self.oracle(oracle), "oracle.json")) as f:
+            c = json.load(f)["cases"][0]
+        assert self.tokens(model, c["ids"], n) == c["greedy"][:n], (model, oracle)
+
+
+def same_tensors(a, b):
+    assert set(a) == set(b), set(a) ^ set(b)
+    for name in a:
+        assert a[name] == b[name], (name, a[name][:2], b[name][:2])
+
+
+# ---- what comes out ------------------------------------------------------------------------------------------
+
+ROUND_TRIPS = {  # the changes: what GGUF has no words for
+    "llama3": {}, "llama-linear": {}, "llama-yarn": {}, "qwen3": {}, "gemma3": {}, "gemma3-linear": {},
+    "mistral": {"sliding_window": None}, "qwen2": {"use_sliding_window": False, "layer_types": None},
+}
+
+
+def round_trip(name, changes):
+    def body(b):
+        source = b.copy(name, **changes)
+        out, _ = b.well("convert", source, "-o", "x.gguf")
+        assert out == "x.gguf\n", out
+        b.well("convert", "x.gguf", "-o", "back")
+        same_tensors(safetensors(source), safetensors(b.at("back")))
+        if not changes:
+            for model in ("x.gguf", "back"):
+                b.speaks_like(model, name)
+        elif b.runs:
+            ids = [1, 7, 30, 99, 5]
+            want = b.tokens(source, ids)
+            for model in ("x.gguf", "back"):
+                assert b.tokens(model, ids) == want, model
+    body.__name__ = "%s_to_gguf_and_back_is_the_same_model" % name.replace("-", "_")
+    CASES.append(body)
+
+
+for _name, _changes in ROUND_TRIPS.items():
+    round_trip(_name, _changes)
+
+TWINS = {
+    "llama3-q4g64": ("llama3", "f16", ["--bits", "4", "--group", "64"]), "llama3-q8g32": ("llama3", "bf16", ["--q-bits", "8", "--q-group-size", "32"]),
+    "qwen3-q4g32": ("qwen3", "bf16", ["--group", "32"]), "qwen3-q8g64": ("qwen3", "float16", ["--bits=8"]),
+    "llama3-q2g32": ("llama3", "f16", ["--bits", "2", "--group", "32"]), "qwen3-q3g64": ("qwen3", "bf16", ["--bits", "3"]),
+    "llama3-q5g32": ("llama3", "bf16", ["--bits", "5", "--group-size", "32"]), "qwen3-q6g64": ("qwen3", "f16", ["--bits", "6"]),
+    "llama3-mxfp8": ("llama3", "bf16", ["--mode", "mxfp8"]), "qwen3-nvfp4": ("qwen3", "bf16", ["--q-mode", "nvfp4"]),
+}
+
+
+@case
+def quantized_models_are_those_mlx_makes_byte_by_byte(b):
+    for twin, (source, dtype, how) in TWINS.items():
+        b.well("quantize", b.oracle(source), "-o", twin, "--dtype", dtype, *how)
+        same_tensors(safetensors(b.oracle(twin)), safetensors(b.at(twin)))
+        with open(b.at(twin + "/config.json")) as f, open(b.oracle(twin) + "/config.json") as g:
+            assert json.load(f)["quantization"] == json.load(g)["quantization"], twin
+    b.speaks_like("llama3-q4g64", "llama3-q4g64")
+    b.speaks_like("qwen3-nvfp4", "qwen3-nvfp4")
+
+
+@case
+def a_quantized_gguf_file_becomes_a_folder_of_the_same_model(b):
+    b.well("convert", b.oracle("llama-gguf") + "/model.gguf", "-o", "x", "--dtype", "f32")
+    with open(b.at("x/config.json")) as f:
+        config = json.load(f)
+    assert config["rope_scaling"] == {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                      "original_max_position_embeddings": 64}, config
+    assert {v[0] for v in safetensors(b.at("x")).values()} == {"F32"}
+    b.speaks_like("x", "llama-gguf")
+
+
+@case
+def every_kind_of_source_is_quantized(b):
+    for source in (b.oracle("llama3"), b.oracle("llama3-q4g64"), b.oracle("llama3-mxfp8"), b.oracle("llama-gguf") + "/model.gguf",
+                   b.oracle("llama-blocks") + "/model.gguf"):
+        for how in (["-o", "x", "--bits", "4", "--group", "32"], ["-o", "x", "--mode", "mxfp4"], ["-o", "x.gguf", "--type", "Q8_0"],
+                    ["-o", "x.gguf", "--type", "q4_0"]):
+            b.well("quantize", source, "--force", *how)
+            if b.runs:
+                assert len(b.tokens(how[1], [1, 5, 9], 4)) == 4
+    _, tensors = gguf(b.at("x.gguf"))
+    assert tensors["token_embd.weight"][0] == 2 and tensors["output_norm.weight"][0] == 0
+
+
+@case
+def quantized_to_plain_has_the_type_asked_for(b):
+    for dtype in ("f32", "f16", "bf16"):
+        b.well("convert", b.oracle("llama3-q4g64"), "-o", dtype, "--dtype", dtype)
+        tensors = safetensors(b.at(dtype))
+        assert {v[0] for v in tensors.values()} == {dtype.upper()} and "model.layers.0.mlp.up_proj.scales" not in tensors
+        with open(b.at(dtype + "/config.json")) as f:
+            config = json.load(f)
+        assert "quantization" not in config and "quantization_config" not in config
+    b.speaks_like("f32", "llama3-q4g64")
+
+
+@case
+def rows_that_are_no_whole_groups_stay_plain_and_are_counted(b):
+    source = b.oracle("qwen2-gguf") + "/model.gguf"  # 32 wide
+    _, err = b.well("quantize", source, "-o", "x", "--bits", "4", "--group", "64")
+    assert "left plain" in err, err
+    tensors = safetensors(b.at("x"))
+    assert "model.layers.0.mlp.up_proj.scales" not in tensors and "model.layers.0.mlp.down_proj.scales" in tensors
+    if b.runs:
+        assert len(b.tokens("x", [1, 5], 4)) == 4
+
+
+@case
+def shards_and_their_index_are_one_model(b):
+    b.well("convert", b.oracle("llama3"), "-o", "x", "--shard-size", "64K")
+    files = [n for n in os.listdir(b.at("x")) if n.endswith(".safetensors")]
+    assert len(files) > 3 and "model-00001-of-%05d.safetensors" % len(files) in files, files
+    assert max(os.path.getsize(b.at("x/" + n)) for n in files) < 80000
+    same_tensors(safetensors(b.oracle("llama3")), safetensors(b.at("x")))
+    with open(b.at("x/model.safetensors.index.json")) as f:
+        index = json.load(f)
+    assert set(index["weight_map"]) == set(safetensors(b.oracle("llama3")))
+    assert json.loads(b.well("inspect", "x", "--json")[0])["files"] == len(files)
+    b.speaks_like("x", "llama3")
+
+
+@case
+def tensors_begin_at_whole_elements(b):
+    b.well("quantize", b.oracle("llama3"), "-o", "x", "--mode", "mxfp8")
+    with open(b.at("x/model.safetensors"), "rb") as f:
+        n = struct.unpack("<Q", f.read(8))[0]
+        head = json.loads(f.read(n))
+    assert n % 8 == 0 and head.pop("__metadata__") == {"format": "mlx"}
+    for name, v in head.items():
+        assert v["data_offsets"][0] % {"U32": 4, "U8": 1, "BF16": 2}[v["dtype"]] == 0, name
+
+
+# ---- GGUF to GGUF, parts -------------------------------------------------------------------------------------
+
+def split(b, source, stem):
+    meta, tensors = gguf(source)
+    raw, names = meta[""], list(tensors)
+    u16 = lambda v: struct.pack("<IH", 2, v)
+    groups = [[], names[:5], names[5:]]
+    for i, group in enumerate(groups):
+        own = {"split.no": u16(i), "split.count": u16(3), "split.tensors.count": struct.pack("<Ii", 5, len(names))}
+        write_gguf(b.at("%s-%05d-of-00003.gguf" % (stem, i + 1)), dict(own, **(raw if i == 0 else {})), {k: tensors[k] for k in group})
+
+
+@case
+def a_split_file_runs_is_inspected_and_joined(b):
+    source = b.oracle("llama-gguf") + "/model.gguf"
+    split(b, source, "m")
+    out, _ = b.well("inspect", "m-00002-of-00003.gguf")
+    assert "in 3 files" in out, out
+    b.speaks_like("m-00003-of-00003.gguf", "llama-gguf")
+    b.well("convert", "m-00002-of-00003.gguf", "-o", "whole.gguf")
+    (meta, tensors), (want_meta, want) = gguf(b.at("whole.gguf")), gguf(source)
+    same_tensors(want, tensors)
+    assert meta == want_meta
+    os.remove(b.at("m-00002-of-00003.gguf"))
+    b.fails(1, "inspect", "m-00001-of-00003.gguf", says=["part 2 of 3 is missing", "m-00002-of-00003.gguf"])
+
+
+@case
+def a_gguf_file_keeps_its_metadata_when_quantized(b):
+    source = b.oracle("llama-gguf") + "/model.gguf"
+    b.well("quantize", source, "-o", "x.gguf", "--type", "q8_0")
+    (meta, tensors), (want, before) = gguf(b.at("x.gguf")), gguf(source)
+    assert meta["general.file_type"] == 7 and meta["general.quantization_version"] == 2
+    for key, value in want.items():
+        assert key in ("", "general.file_type", "general.quantization_version") or meta[key] == value, key
+    assert list(tensors) == list(before) and tensors["rope_freqs.weight"] == before["rope_freqs.weight"]
+    assert tensors["blk.0.attn_q.weight"] == before["blk.0.attn_q.weight"]  # Q8_0 already: the same bits again
+
+
+# ---- tokenizers and templates ----------------------------------------------------------------------------------
+
+TEXTS = ["Hello, world! 12345", "a\n\n b\t c", "\u00e9\u4f60\u597d \U0001f600", "<s>x</s>"]
+
+
+def words(b, model, text, *more):
+    return json.loads(b.well("tokenize", "-m", model, *more, input=text)[0])
+
+
+@case
+def tokenizer_and_template_go_along_both_ways(b):
+    tiny.make(b.data, b.at("a"))
+    b.well("convert", "a", "-o", "b.gguf")
+    b.well("convert", "b.gguf", "-o", "c")
+    with open(b.at("m.json"), "w") as f:
+        json.dump([{"role": "user", "content": "hi"}], f)
+    for model in ("b.gguf", "c"):
+        for text in TEXTS:
+            assert words(b, model, text) == words(b, "a", text), (model, text)
+        assert b.well("template", "-m", model, "--messages", "m.json") == b.well("template", "-m", "a", "--messages", "m.json")
+        about = json.loads(b.well("inspect", model, "--json")[0])
+        assert about["end_ids"] == [2], about["end_ids"]
+    assert gguf(b.at("b.gguf"))[0]["tokenizer.ggml.pre"] == "gpt-2"
+    with open(b.at("c/tokenizer.json")) as f, open(b.at("c/tokenizer_config.json")) as g:
+        assert json.load(f)["model"]["type"] == "BPE" and json.load(g)["bos_token"] == "<s>"
+
+
+def change_tokenizer(b, folder, change):
+    path = b.at(folder + "/tokenizer.json")
+    with open(path) as f:
+        t = json.load(f)
+    change(t)
+    with open(path, "w") as f:
+        json.dump(t, f)
+
+
+def sentencepiece(t):
+    """256 tokens: <unk> <s> </s>, bytes as far as they fit, pieces with every way to merge them."""
+    block = "\u2581"
+    pieces = [block, "t", "h", "e", "a", "n", block + "t", "th", "he", block + "th", "the", block + "the", "an", block + "a", block + "an"]
+    vocab = {"<unk>": 0, "<s>": 1, "</s>": 2}
+    for i in [9, 10, *range(32, 127), *range(0x80, 0xF5)]:
+        vocab["<0x%02X>" % i] = len(vocab)
+    for p in pieces:
+        vocab[p] = len(vocab)
+    order = [block + "t", "he", "th", "an", block + "a", block + "th", "the", block + "an", block + "the"]
+    merges = [[p[:i], p[i:]] for p in order for i in range(len(p) - 1, 0, -1) if p[:i] in vocab and p[i:] in vocab]
+    t["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": block},
+                                                           {"type": "Replace", "pattern": {"String": " "}, "content": block}]}
+    t["pre_tokenizer"] = None
+    t["decoder"] = {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": block}, "content": " "},
+                                                     {"type": "ByteFallback"}, {"type": "Fuse"},
+                                                     {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}
+    t["post_processor"] = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+                           "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+                           "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}}
+    t["model"] = {"type": "BPE", "vocab": vocab, "merges": merges, "unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True, "dropout": None}
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    t["added_tokens"] = [dict(flags, id=i, content=c) for i, c in enumerate(["<unk>", "<s>", "</s>"])]
+
+
+@case
+def a_sentencepiece_tokenizer_goes_along_both_ways(b):
+    tiny.make(b.data, b.at("a"))
+    change_tokenizer(b, "a", sentencepiece)
+    b.well("convert", "a", "-o", "b.gguf")
+    b.well("convert", "b.gguf", "-o", "c")
+    meta, _ = gguf(b.at("b.gguf"))
+    assert meta["tokenizer.ggml.model"] == "llama" and meta["tokenizer.ggml.add_bos_token"] is True
+    assert meta["tokenizer.ggml.add_space_prefix"] is True and len(meta["tokenizer.ggml.tokens"]) == 256
+    assert meta["tokenizer.ggml.token_type"][:4] == [2, 3, 3, 6] and meta["tokenizer.ggml.token_type"][-1] == 5  # padded
+    for text in ["the than", "an  a then\n", "xyz \u00e9", "</s>the"]:
+        want = words(b, "a", text)
+        assert want[0] == 1 and words(b, "b.gguf", text) == want and words(b, "c", text) == want, text
+    with open(b.at("c/tokenizer.json")) as f, open(b.at("a/tokenizer.json")) as g:
+        assert json.load(f)["model"]["merges"] == json.load(g)["model"]["merges"]
+
+
+@case
+def what_a_tokenizer_does_that_gguf_cannot_say_is_refused_by_name(b):
+    def set_key(path, value):
+        def change(t):
+            for key in path[:-1]:
+                t = t[key]
+            t[path[-1]] = value
+        return change
+
+    def lose_a_merge(t):
+        sentencepiece(t)
+        t["model"]["merges"].remove(["t", "he"])
+
+    odd = {"type": "Split", "pattern": {"Regex": "[a-z]+"}, "behavior": "Isolated", "invert": False}
+    two = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}] * 2 + [{"Sequence": {"id": "A", "type_id": 0}}],
+           "pair": [], "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}}
+    changes = {
+        "WordLevel": set_key(["model"], {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}),
+        "no name in tokenizer.ggml.pre": set_key(["pre_tokenizer"], {"type": "Sequence", "pretokenizers": [
+            odd, {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}]}),
+        "puts a space ahead": set_key(["pre_tokenizer", "add_prefix_space"], True),
+        "normalizer other than": set_key(["normalizer"], {"type": "Lowercase"}),
+        "not those of a SentencePiece": lose_a_merge,
+        "more than one token": set_key(["post_processor"], two),
+    }
+    for i, (says, change) in enumerate(changes.items()):
+        name = "m%d" % i
+        tiny.make(b.data, b.at(name))
+        change_tokenizer(b, name, change)
+        err = b.fails(1, "convert", name, "-o", name + ".gguf", says="tokenizer.json")
+        if says == "no name in tokenizer.ggml.pre":
+            assert "none that has a name" in err
+        else:
+            assert says in err, (says, err)
+        assert name + ".gguf" not in b.names()
+
+
+@case
+def a_folder_keeps_its_companions(b):
+    tiny.make(b.data, b.at("a"))
+    os.mkdir(b.at("a/additional_chat_templates"))
+    for name, text in (("additional_chat_templates/tool_use.jinja", "t"), ("chat_template.jinja", "c"), ("LICENSE", "free"), ("notes.md", "no"),
+                       (".hidden.json", "no")):
+        with open(b.at("a/" + name), "w") as f:
+            f.write(text)
+    b.well("quantize", "a", "-o", "q", "--bits", "8", "--group", "32")
+    assert sorted(os.listdir(b.at("q"))) == ["LICENSE", "additional_chat_templates", "chat_template.jinja", "config.json",
+                                             "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    assert words(b, "q", TEXTS[0]) == words(b, "a", TEXTS[0])
+    b.well("convert", "a", "-o", "x.gguf")
+    assert gguf(b.at("x.gguf"))[0]["tokenizer.chat_template.tool_use"] == "t"
+    b.well("convert", "x.gguf", "-o", "y")
+    with open(b.at("y/additional_chat_templates/tool_use.jinja")) as f:
+        assert f.read() == "t"
+
+
+@case
+def a_real_model_goes_to_a_folder_and_back(b):
+    source = os.environ.get("MLXCEL_TEST_SMOLLM2", "")
+    if not os.path.isfile(source):
+        return  # says nothing of it
+    b.well("convert", source, "-o", "a")
+    b.well("convert", "a", "-o", "b.gguf")
+    meta, want = gguf(b.at("b.gguf"))[0], gguf(source)[0]
+    for key, value in want.items():
+        if key.startswith(("tokenizer.ggml.tok", "tokenizer.ggml.mer", "tokenizer.ggml.pre", "tokenizer.ggml.mod", "tokenizer.ggml.bos", "tokenizer.ggml.eos")):
+            assert meta[key] == value, key
+    for text in TEXTS:
+        assert words(b, "a", text) == words(b, source, text) == words(b, "b.gguf", text), text
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------
+
+@case
+def wrong_words_are_usage_errors(b):
+    m = b.oracle("llama3")
+    for says, line in {
+        "give the model": ["convert", "-o", "x"], "give the destination": ["convert", m], "given twice": ["convert", m, "-m", m, "-o", "x"],
+        "--to takes": ["convert", m, "-o", "x", "--to", "onnx"], "ends in .gguf": ["convert", m, "-o", "x", "--to", "gguf"],
+        "does not end in .gguf": ["convert", m, "-o", "x.gguf", "--to", "safetensors"], "--dtype takes": ["convert", m, "-o", "x", "--dtype", "f8"],
+        "--shard-size takes": ["convert", m, "-o", "x", "--shard-size", "5 apples"], "--bits takes": ["quantize", m, "-o", "x", "--bits", "7"],
+        "--group takes": ["quantize", m, "-o", "x", "--group", "16"], "--mode takes": ["quantize", m, "-o", "x", "--mode", "mxfp6"],
+        "mxfp4 has 4 bits": ["quantize", m, "-o", "x", "--mode", "mxfp4", "--bits", "8"], "--type takes": ["quantize", m, "-o", "x.gguf", "--type", "q6_k"],
+        "one or the other": ["quantize", m, "-o", "x.gguf", "--type", "q8_0", "--bits", "4"], "with --type": ["quantize", m, "-o", "x.gguf"],
+        "has no option --bits": ["convert", m, "-o", "x", "--bits", "4"], "name ends in .gguf": ["quantize", m, "-o", "x", "--type", "q4_0"],
+    }.items():
+        b.fails(2, *line, says=says)
+    assert b.names() == [], b.names()
+
+
+@case
+def what_is_there_is_replaced_only_when_asked_and_only_by_its_like(b):
+    m = b.oracle("llama3")
+    b.well("convert", m, "-o", "x")
+    b.well("convert", m, "-o", "x.gguf")
+    for line in (["convert", m, "-o", "x"], ["convert", m, "-o", "x/"], ["convert", m, "-o", "x.gguf"]):
+        b.fails(1, *line, says=["is there already", "--force"])
+    b.well("quantize", m, "-o", "x", "--force")
+    assert "model.layers.0.mlp.up_proj.scales" in safetensors(b.at("x"))
+    b.well("quantize", m, "-o", "x.gguf", "--type", "q4_0", "--force")
+    os.mkdir(b.at("home"))
+    open(b.at("home/letter.txt"), "w").close()
+    b.fails(1, "convert", m, "-o", "home", "--force", says="no config.json")
+    os.mkdir(b.at("x/mine"))
+    b.fails(1, "convert", m, "-o", "x", "--force", says="folders")
+    os.mkdir(b.at("d.gguf"))
+    b.fails(1, "convert", m, "-o", "d.gguf", "--force", says="no regular file")
+    open(b.at("file"), "w").close()
+    b.fails(1, "convert", m, "-o", "file", "--force", says="no folder")
+    b.fails(1, "convert", m, "-o", "nowhere/x", says="there is no folder nowhere")
+    b.fails(1, "convert", m, "-o", "..", says="a name of its own")
+    assert b.names() == ["d.gguf", "file", "home", "x", "x.gguf"], b.names()
+    assert os.listdir(b.at("home")) == ["letter.txt"]
+
+
+@case
+def a_model_is_quantized_in_its_own_place(b):
+    tiny.make(b.data, b.at("a"))
+    b.well("quantize", "a", "-o", "a", "--force")
+    assert "model.layers.0.mlp.up_proj.scales" in safetensors(b.at("a")) and b.names() == ["a"]
+    b.well("convert", "a", "-o", "x.gguf")
+    before = gguf(b.at("x.gguf"))[0]["general.architecture"]
+    b.well("quantize", "x.gguf", "-o", "x.gguf", "--type", "q8_0", "--force")
+    assert gguf(b.at("x.gguf"))[0]["general.architecture"] == before
+
+
+@case
+def two_writers_of_one_destination_do_not_meet(b):
+    with open(b.at(".x.lock"), "w") as f:
+        fcntl.lockf(f, fcntl.LOCK_EX)
+        b.fails(1, "convert", b.oracle("llama3"), "-o", "x", says="at work on this model")
+    b.well("convert", b.oracle("llama3"), "-o", "x")
+
+
+@case
+def families_and_layouts_without_words_on_the_other_side_are_refused(b):
+    for name, says in (("cohere", "llama, mistral, qwen2, qwen3, gemma3"), ("llama-dyn", "rope_type dynamic"), ("mixtral", "mixtral")):
+        b.fails(1, "convert", b.oracle(name), "-o", "x.gguf", says=says)
+    b.fails(1, "quantize", b.oracle("mixtral"), "-o", "x", says="mixtures of experts")
+    assert b.names() == []
+    _, err = b.well("convert", b.oracle("mistral"), "-o", "m.gguf")
+    assert "context_length is set to 8" in err and gguf(b.at("m.gguf"))[0]["llama.context_length"] == 8
+
+
+@case
+def values_that_the_format_cannot_hold_are_refused_by_row(b):
+    source = b.copy("llama3")
+    tensors = safetensors(source)
+    name = "model.layers.1.mlp.up_proj.weight"
+    for value, how, says in ((0x7FC0, ["quantize", "--bits", "4"], "infinite, no number"), (0x7F80, ["quantize", "--type", "q8_0"], "infinite"),
+                             (0x4800, ["convert", "--dtype", "f16"], "too large for F16")):  # 131072
+        dtype, shape, data = tensors[name]
+        changed = bytearray(data)
+        struct.pack_into("<H", changed, 2 * (5 * shape[1] + 3), value)
+        write_safetensors(source + "/model.safetensors", dict(tensors, **{name: (dtype, shape, bytes(changed))}))
+        target = "x.gguf" if "--type" in how else "x"
+        b.fails(1, how[0], source, "-o", target, *how[1:], says=[says, "row 5", "blk.1.ffn_up" if "--type" in how else name])
+        assert b.names() == ["llama3"], b.names()
+
+
+# ---- what goes wrong on the way -----------------------------------------------------------------------------------
+
+def limit(n):
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n))
+
+
+@case
+def a_file_that_may_not_grow_leaves_nothing(b):
+    for target, how in (("x", ["convert"]), ("x.gguf", ["convert"]), ("q", ["quantize"])):
+        b.fails(1, how[0], b.oracle("llama3"), "-o", target, says="File too large", preexec_fn=limit(50000))
+        assert b.names() == [], b.names()
+
+
+@case
+def a_full_disk_leaves_nothing(b):
+    place = "/dev/full"
+    if not os.path.exists(place):
+        return
+    mount = b.at("disk")
+    os.mkdir(mount)
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", mount], capture_output=True).returncode:
+        return  # only root may make a disk
+    try:
+        for target in ("x", "x.gguf"):
+            b.fails(1, "convert", b.oracle("llama3"), "-o", "disk/" + target, says="No space left")
+            assert os.listdir(mount) == [], os.listdir(mount)
+        b.well("quantize", b.oracle("llama3"), "-o", "disk/q")
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+def big(b, rows=24000):
+    """A model that takes a while."""
+    source = b.copy("llama3")
+    tensors = safetensors(source)
+    rest = random.Random(1).getrandbits(8 * 64 * 2 * 1000).to_bytes(64 * 2 * 1000, "little")
+    rest = bytes(x & 0xBF if i % 2 else x for i, x in enumerate(rest))  # no exponent beyond 2: all finite
+    tensors["model.extra.weight"] = ("BF16", [rows * 40, 64], rest * (rows * 40 // 1000))
+    write_safetensors(source + "/model.safetensors", tensors)
+    return source
+
+
+def interrupted(b, source, number):
+    p = subprocess.Popen([b.program, "quantize", source, "-o", "x", "--threads", "1"], cwd=b.dir, env=b.env, stderr=subprocess.PIPE,
+                         stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60 * SLOW
+    while not os.path.exists(b.at(".x.partial/model.safetensors")):
+        assert time.monotonic() < deadline and p.poll() is None
+        time.sleep(0.002)
+    p.send_signal(number)
+    _, err = p.communicate(timeout=60 * SLOW)
+    return p.returncode, err
+
+
+@case
+def being_interrupted_leaves_nothing(b):
+    source = big(b)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        status, err = interrupted(b, source, number)
+        assert status == 1 and err == "error: interrupted; nothing is left of x\n", (number, status, err)
+        assert b.names() == ["llama3"], b.names()
+
+
+@case
+def what_a_killed_process_left_is_cleared_by_the_next(b):
+    source = big(b)
+    status, _ = interrupted(b, source, signal.SIGKILL)
+    assert status == -signal.SIGKILL and ".x.partial" in b.names()
+    b.well("quantize", b.oracle("llama3"), "-o", "x")
+    assert b.names() == ["llama3", "x"], b.names()
+
+
+def main():
+    program, data, wanted = sys.argv[1], sys.argv[2], sys.argv[3:]
+    failed = n = 0
+    for f in CASES:
+        if wanted and f.__name__ not in wanted:
+            continue
+        n += 1
+        b = Box(program, data)
+        began = time.monotonic()
+        try:
+            f(b)
+            print("ok %d - %s # %.1f s" % (n, f.__name__, time.monotonic() - began), flush=True)
+        except Exception as e:
+            failed += 1
+            print("not ok %d - %s\n# %s: %s" % (n, f.__name__, type(e).__name__, str(e)[:3000].replace("\n", "\n# ")), flush=True)
+        finally:
+            shutil.rmtree(b.dir, ignore_errors=True)
+    print("1..%d" % n)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
