@@ -31,7 +31,9 @@ static cel_status describe(const cel_json *cfg, const cel_json *root, cel_arena 
 
 static cel_status describe_nemotron(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a, cel_err *err) {
   CEL_TRY(cel_arch_read_common(cfg, root, &nemotron_defaults, a, err));
-  a->norm = CEL_NORM_LAYER_PLUS_ONE;
+  bool folded = false;  // GGUF files hold 1 + w; the loader says so with a key of ours
+  CEL_TRY(cel_keys_bool((cel_keys){cfg, ""}, "mlxcel_norm_plus_one_folded", &folded, err));
+  a->norm = folded ? CEL_NORM_LAYER : CEL_NORM_LAYER_PLUS_ONE;
   a->norm_bias = true;
   return finish(cfg, &(cel_rope_defaults){.theta = 1e4, .partial = 0.5}, arena, a, err);
 }

@@ -42,6 +42,11 @@ cel_status cel_gguf_qwen2moe(cel_gguf_maker *m) {
 
 cel_status cel_gguf_qwen3moe(cel_gguf_maker *m) { return cel_gguf_put_bool(m, "norm_topk_prob", true); }
 
+cel_status cel_gguf_phimoe(cel_gguf_maker *m) {
+  CEL_TRY(cel_gguf_put_bool(m, "lm_head_bias", cel_gguf_tensor_of(m, "lm_head.bias") != NULL));
+  return cel_gguf_make_window(m);
+}
+
 cel_status cel_gguf_deepseek(cel_gguf_maker *m) {
   return put_dense_and_shared(m, "first_k_dense_replace", "n_shared_experts");
 }

@@ -83,6 +83,7 @@ CEL_MUST_CHECK cel_status cel_gguf_make_experts(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_llama(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_qwen2moe(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_qwen3moe(cel_gguf_maker *m);
+CEL_MUST_CHECK cel_status cel_gguf_phimoe(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_deepseek(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_deepseek2(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_minicpm3(cel_gguf_maker *m);

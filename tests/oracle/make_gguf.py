@@ -24,7 +24,7 @@ from conversion import ModelBase, get_model_class
 
 from make_tiny import TINY
 from reference import DATA, setup, tolerance, versions, write_json
-from tiny import convert_folder, find
+from tiny import PLAIN, convert_folder, find
 from twins_gguf import byte_tokens
 
 SMALL = dict(vocab_size=64, hidden_size=32, intermediate_size=32)
@@ -46,6 +46,9 @@ SOURCES = {
     "gemma3": dict(HEAD, num_hidden_layers=7, query_pre_attn_scalar=16, sliding_window_pattern=6),
     "starcoder2": dict(SMALL, sliding_window=None),
     "smollm3": dict(SMALL, num_hidden_layers=4, no_rope_layer_interval=4),
+    "exaone3": HEAD,
+    "phimoe": SMALL,
+    "hunyuan": dict(HEAD, max_position_embeddings=32768, rope_parameters=dict(PLAIN, rope_type="dynamic", factor=1.0, alpha=1000.0)),
     "internlm2": dict(SMALL, attention_bias=False),
 }
 
@@ -62,10 +65,14 @@ def write_tokenizer(model):
     w.add_add_bos_token(False)
 
 
+# What published configs have and transformers 5 does not write.
+PUBLISHED = {"cohere2": dict(rotary_pct=1.0), "phimoe": dict(architectures=["PhiMoEForCausalLM"]),
+             "exaone": dict(architectures=["ExaoneForCausalLM"], activation_function="silu")}
+
+
 def convert(folder, path):
     hparams = ModelBase.load_hparams(Path(folder), False)
-    if hparams["model_type"] == "cohere2":
-        hparams["rotary_pct"] = 1.0  # published configs have it
+    hparams.update(PUBLISHED.get(hparams["model_type"], {}))
     model = get_model_class(hparams["architectures"][0], False)(
         Path(folder), gguf.LlamaFileType.MOSTLY_BF16, Path(path), hparams=hparams)
     model.set_vocab = lambda: write_tokenizer(model)

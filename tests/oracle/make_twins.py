@@ -5,12 +5,13 @@
 import sys
 
 import twins_gguf
+import twins_global
 import twins_mlx
 import twins_stacked
 from reference import setup
 
 MAKERS = {**{name: twins_mlx.make for name in twins_mlx.MLX}, **{name: twins_stacked.make for name in twins_stacked.STACKED},
-          **{name: twins_gguf.make_gguf for name in twins_gguf.GGUFS}}
+          **{name: twins_gguf.make_gguf for name in twins_gguf.GGUFS}, **{name: twins_global.make for name in twins_global.GLOBAL}}
 
 if __name__ == "__main__":
     setup()
