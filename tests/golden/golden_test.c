@@ -27,7 +27,8 @@ static const struct {
             {"qwen3", "qwen3-q8g64"},  {"gemma3", "gemma3"},       {"gemma3", "gemma3-linear"}, {"llama", "llama3-mixed"},
             {"llama", "llama3-mxfp8"},  {"qwen3", "qwen3-nvfp4"},   {"llama", "llama-blocks"},
             {"moe", "mixtral"},        {"moe", "qwen2moe"},        {"moe", "qwen3moe-q4g32"}, {"moe", "granitemoe"},
-            {"moe", "gptoss"},         {"moe", "gptoss-mxfp4"},    {"moe", "erniemoe"},       {"moe", "phimoe"}};
+            {"moe", "gptoss"},         {"moe", "gptoss-mxfp4"},    {"moe", "erniemoe"},       {"moe", "phimoe"},
+            {"mla", "dsv2"},           {"mla", "dsv3-q4g32"},      {"mla", "minicpm3"},      {"mla", "youtu-q4g32"}};
 static const struct {
   const char *name;
   cel_emit_options options;
@@ -183,7 +184,7 @@ static void decompositions_equal_the_reference(void **state) {
     oracle *o = oracle_load(rows[i].model);
     cel_program *p;
     if (cel_program_new(emit(&s, 0), NULL, &p, &err) != CEL_OK) fail_msg("%s", err.text);
-    cel_ref_tensor *args = calloc((size_t)p->n_params, sizeof *args), results[3] = {0};
+    cel_ref_tensor *args = calloc((size_t)p->n_params, sizeof *args), results[8] = {0};
     assert_non_null(args);
     fill(&s, p, &o->cases[0], args);
     if (cel_ref_eval_func(p->module, p->entry, args, p->n_params, results, NULL, &err) != CEL_OK) fail_msg("%s: %s", rows[i].model, err.text);
@@ -192,7 +193,7 @@ static void decompositions_equal_the_reference(void **state) {
       double d = fabs((double)((float *)results[0].data)[v] - want[v]);
       if (!(d <= o->tolerance)) fail_msg("%s: logit %lld differs by %g", rows[i].model, (long long)v, d);
     }
-    for (int k = 0; k < 3; k++) cel_ref_tensor_free(&results[k]);
+    for (int k = 0; k < p->n_results; k++) cel_ref_tensor_free(&results[k]);
     for (int k = 0; k < p->n_params; k++) free(args[k].data);
     free(args);
     cel_program_free(p);
