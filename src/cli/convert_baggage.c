@@ -177,7 +177,7 @@ cel_status cli_compare_tokenizers(const char *from, const char *to, cel_err *err
   static const char *const texts[] = {
     "", "a", " a", "Hello, world! It's 12345.678 o'clock.", "  two  spaces   and\ttabs\n\n\nlines \n",
     "for (int i = 0; i < n; i++) { x[i] += 0x1F; } // done", "The quick brown fox jumps over the lazy dog, doesn't it?",
-    "na\xC3\xAFve caf\xC3\xA9 \xC3\x9C" "ber \xC3\x91", "\xD0\x9F\xD1\x80\xD0\xB8\xD0\xB2\xD0\xB5\xD1\x82, \xD0\xBC\xD0\xB8\xD1\x80",
+    "na\303\257ve caf\303\251 \303\234ber \303\221", "\xD0\x9F\xD1\x80\xD0\xB8\xD0\xB2\xD0\xB5\xD1\x82, \xD0\xBC\xD0\xB8\xD1\x80",
     "\xE4\xBD\xA0\xE5\xA5\xBD\xE4\xB8\x96\xE7\x95\x8C\xE3\x80\x82\xE3\x81\x93\xE3\x82\x93\xE3\x81\xAB\xE3\x81\xA1\xE3\x81\xAF",
     "\xF0\x9F\x98\x80\xF0\x9F\x91\xA8\xE2\x80\x8D\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x91\xA7 \xE2\x9C\x93", "2024-12-31T23:59:59Z 1,000,000 3.14e-10",
     "<s>user</s> <|im_start|>x<|im_end|> <bos><eos>", "ALLCAPS CamelCase snake_case kebab-case", "\"quotes\" 'single' `ticks` (a)[b]{c}",

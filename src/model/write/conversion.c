@@ -20,7 +20,16 @@ static cel_status find_family(cel_conversion *v, cel_err *err) {
   return cel_gguf_family_of(&v->arch, &v->family, err);
 }
 
+// A folder's tensors keep their names, unless the loader has cut or renamed them: then other readers would not know them.
+static cel_status check_names(const cel_conversion *v, cel_err *err) {
+  const cel_family *f = cel_arch_family_of(v->c->config);
+  if (v->c->format == CEL_FORMAT_GGUF || v->o->to == CEL_FORMAT_GGUF || !f || !f->files) return CEL_OK;
+  return cel_fail(err, CEL_UNSUPPORTED, "%s: files of the family %s join weights or name them in a way of their own; they are not "
+                  "converted yet", v->c->path, f->name);
+}
+
 static cel_status prepare(cel_conversion *v, cel_err *err) {
+  CEL_TRY(check_names(v, err));
   if (v->c->format != v->o->to) CEL_TRY(find_family(v, err));
   CEL_TRY(cel_conversion_plan(v, err));
   if (v->o->to == CEL_FORMAT_GGUF) return cel_conversion_make_head(v, err);

@@ -479,6 +479,7 @@ def families_and_layouts_without_words_on_the_other_side_are_refused(b):
     for name, says in (("cohere", "llama, mistral, qwen2, qwen3, gemma3"), ("llama-dyn", "rope_type dynamic"), ("mixtral", "mixtral")):
         b.fails(1, "convert", b.oracle(name), "-o", "x.gguf", says=says)
     b.fails(1, "quantize", b.oracle("mixtral"), "-o", "x", says="mixtures of experts")
+    b.fails(1, "quantize", b.oracle("phi3-short"), "-o", "x", says="the family phi3 join weights")
     assert b.names() == []
     _, err = b.well("convert", b.oracle("mistral"), "-o", "m.gguf")
     assert "context_length is set to 8" in err and gguf(b.at("m.gguf"))[0]["llama.context_length"] == 8
