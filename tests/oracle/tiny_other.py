@@ -47,7 +47,8 @@ def mimo(config, tensors):
 
 def minicpm(config, tensors):
     gone = ("attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling")
-    return as_model(config, "minicpm", "MiniCPMForCausalLM", gone, scale_emb=12, scale_depth=1.4, dim_model_base=512), tensors
+    base = int(config["hidden_size"] / config["logits_scaling"])
+    return as_model(config, "minicpm", "MiniCPMForCausalLM", gone, scale_emb=12, scale_depth=1.4, dim_model_base=base), tensors
 
 
 def internlm2(config, tensors):
