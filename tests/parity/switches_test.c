@@ -57,6 +57,23 @@ static const struct {
     {"arcee", "\"hidden_act\":\"silu\""},
     {"nemotron", "\"hidden_act\":\"gelu\""},
     {"internlm3", ROPE("")},
+    {"mixtral", "\"num_experts_per_tok\":1"},
+    {"qwen2moe", "\"norm_topk_prob\":true"},
+    {"qwen3moe", "\"norm_topk_prob\":false"},
+    {"olmoe", "\"clip_qkv\":null"},
+    {"erniemoe", "\"moe_k\":1"},
+    {"granitemoeshared", "\"residual_multiplier\":1"},
+    {"granite4-dense", "\"position_embedding_type\":null"},
+    {"glm4moe", "\"routed_scaling_factor\":1"},
+    {"glm4moe", "\"norm_topk_prob\":false"},
+    {"dots1", "\"norm_topk_prob\":false"},
+    {"exaonemoe", "\"sliding_window\":64"},
+    {"phimoe", "\"router_jitter_noise\":0.3"},
+    {"phimoe-wide", "\"router_jitter_noise\":0.01"},
+    {"gptoss", "\"sliding_window\":64"},
+    {"gptoss", "\"swiglu_alpha\":1"},
+    {"gptoss-limit", "\"swiglu_limit\":7"},
+    {"dsv1", "\"norm_topk_prob\":true"},
 };
 
 typedef struct changed_model {
