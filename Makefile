@@ -45,9 +45,10 @@ compare: build ## speed of the demo model beside llama.cpp (pip install llama-cp
 oracle: ## makes the reference data of the tests anew, with transformers (tests/oracle/README.md)
 	@scripts/oracle.sh
 
-docs: deps ## writes docs/ops.md anew from the operations table
-	@scripts/build.sh release ops_table
+docs: deps ## writes docs/ops.md and docs/models.md anew from their tables
+	@scripts/build.sh release ops_table models_table
 	@build/release/tests/docs/ops_table > docs/ops.md
+	@build/release/tests/docs/models_table > docs/models.md
 
 clean: ## removes build/ (models stay in their store)
 	rm -rf build

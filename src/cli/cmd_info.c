@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/verified.h"
 #include "base/cpu.h"
 #include "cli/cli.h"
 
@@ -32,6 +33,18 @@ static void add_words(cel_buf *b, const char *const *words, int most, bool json)
   }
 }
 
+// The folders of references that prove a family, one by one.
+static void add_folders(cel_buf *b, const char *list, bool json) {
+  for (bool first = true; *list; first = false) {
+    cel_str word = {list, strcspn(list, " ")};
+    if (!first) cel_buf_addz(b, json ? "," : ", ");
+    if (json) cel_json_add_string(b, word);
+    else cel_buf_add(b, word.p, word.n);
+    list += word.n;
+    while (*list == ' ') list++;
+  }
+}
+
 static void arch_json(cel_buf *b) {
   cel_buf_addc(b, '[');
   for (int i = 0; cel_families[i]; i++) {
@@ -47,7 +60,14 @@ static void arch_json(cel_buf *b) {
     cel_buf_addc(b, '[');
     add_words(b, f->gguf_archs, CEL_COUNT(f->gguf_archs), true);
     cel_buf_addc(b, ']');
+    const cel_verified *v = cel_verified_of(f);
     add_string(b, "special", f->special ? f->special : "");
+    add_string(b, "formats", cel_family_formats(f));
+    cli_add_key(b, "verified");
+    cel_buf_addc(b, '[');
+    if (v) add_folders(b, v->folders, true);
+    cel_buf_addc(b, ']');
+    add_string(b, "rests_on", v ? v->rests : "");
     cel_buf_addc(b, '}');
   }
   cel_buf_addz(b, "]\n");
@@ -66,7 +86,11 @@ int cmd_arch(const cli_options *o) {
     add_words(&b, f->model_types, CEL_COUNT(f->model_types), false);
     if (f->gguf_archs[0]) cel_buf_addz(&b, "; GGUF ");
     add_words(&b, f->gguf_archs, CEL_COUNT(f->gguf_archs), false);
-    cel_buf_printf(&b, "\n           %s\n", f->special ? f->special : "");
+    cel_buf_printf(&b, "\n           %s\n           %s; ", f->special ? f->special : "", cel_family_formats(f));
+    const cel_verified *v = cel_verified_of(f);
+    cel_buf_addz(&b, v ? "equal to transformers on " : "not compared with a reference");
+    if (v) add_folders(&b, v->folders, false);
+    cel_buf_printf(&b, "\n%s%s%s", v && v->rests[0] ? "           " : "", v ? v->rests : "", v && v->rests[0] ? "\n" : "");
   }
   return cli_print(&b, &err);
 }
