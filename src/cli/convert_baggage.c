@@ -83,14 +83,14 @@ static cel_status add_text(cli_baggage *b, const char *name, const char *text, c
 }
 
 static cel_status add_tokenizer_config(cli_baggage *b, const cel_json *from, cel_err *err) {
-  cel_json *config = json_deep_copy(from);
+  cel_json *config = cel_json_deep_copy(from);
   cel_status s = CEL_OK;
-  if (!config || json_object_set_new(config, "tokenizer_class", json_string("PreTrainedTokenizerFast")) != 0 ||
-      json_object_set_new(config, "clean_up_tokenization_spaces", json_boolean(false)) != 0) {
+  if (!config || cel_json_object_set_new(config, "tokenizer_class", cel_json_string_new(cel_str_of("PreTrainedTokenizerFast"))) != 0 ||
+      cel_json_object_set_new(config, "clean_up_tokenization_spaces", cel_json_boolean(false)) != 0) {
     s = cel_fail_oom(err, "tokenizer_config.json");
   }
   if (s == CEL_OK) s = add_json(b, "tokenizer_config.json", config, err);
-  json_decref(config);
+  cel_json_decref(config);
   return s;
 }
 
@@ -143,7 +143,7 @@ static cel_status pack_gguf(cli_baggage *b, const cel_checkpoint *c, cel_write_n
     s = cel_json_load(file.p, FILE_MOST, &json, err);
     if (s == CEL_OK) s = carry(b, c, json, file.p, note, context, err);
   }
-  json_decref(json);
+  cel_json_decref(json);
   cel_buf_deinit(&file);
   return s;
 }

@@ -35,7 +35,7 @@ static void note(const carrier *c, const char *text) {
   if (c->note) c->note(c->context, text);
 }
 
-static cel_str str_of(const cel_json *v) { return (cel_str){json_string_value(v), json_string_length(v)}; }
+static cel_str str_of(const cel_json *v) { return (cel_str){cel_json_string_value(v), cel_json_string_length(v)}; }
 static bool is_type(const cel_json *step, const char *type) { return !strcmp(cel_json_string(step, "type", ""), type); }
 
 // ---- which kind -------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ static void read_split(const cel_json *step, cutting *k) {
   bool invert = cel_json_bool(step, "invert", false);
   bool keeps = (!strcmp(behavior, "Isolated") && !invert) || (!strcmp(behavior, "Removed") && invert);
   const char *literal = cel_json_string(pattern, "String", "");
-  if (json_is_string(regex) && keeps) add_regex(k, str_of(regex));
+  if (cel_json_is_string(regex) && keeps) add_regex(k, str_of(regex));
   else if (strcmp(literal, " ") != 0) k->odd = "a pre_tokenizer Split of another manner than isolated expressions";
 }
 
@@ -66,8 +66,8 @@ static void read_pre(const cel_json *step, cutting *k) {
   if (!step) return;
   if (is_type(step, "Sequence")) {
     const cel_json *list = cel_json_get(step, "pretokenizers");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-      const cel_json *one = json_array_get(list, i);
+    for (size_t i = 0; i < cel_json_array_size(list); i++) {
+      const cel_json *one = cel_json_array_get(list, i);
       if (is_type(one, "Sequence")) k->odd = "pre_tokenizers in one another";
       else read_pre(one, k);
     }
@@ -92,8 +92,8 @@ static void read_norm(const cel_json *step, cutting *k, bool *blocks, bool *nfc)
   if (!step) return;
   if (is_type(step, "Sequence")) {
     const cel_json *list = cel_json_get(step, "normalizers");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-      const cel_json *one = json_array_get(list, i);
+    for (size_t i = 0; i < cel_json_array_size(list); i++) {
+      const cel_json *one = cel_json_array_get(list, i);
       if (is_type(one, "Sequence")) k->odd = "normalizers in one another";
       else read_norm(one, k, blocks, nfc);
     }
@@ -138,7 +138,7 @@ static cel_status find_kind(carrier *c) {
 // ---- tokens -----------------------------------------------------------------------------------------------
 
 static cel_status put_token(carrier *c, const cel_json *id, cel_str text, int type) {
-  int64_t i = json_is_integer(id) ? (int64_t)json_integer_value(id) : -1;
+  int64_t i = cel_json_is_integer(id) ? (int64_t)cel_json_integer_value(id) : -1;
   if (i >= 0 && i < c->out->n_tokens) {
     c->tokens[i] = text;
     c->types[i] = type;
@@ -167,12 +167,12 @@ static cel_status put_added(carrier *c) {
   const cel_json *list = cel_json_get(c->from->json, "added_tokens");
   const char *unk = cel_json_string(c->model, "unk_token", NULL);
   bool flags = false;
-  for (size_t i = 0; i < json_array_size(list); i++) {
-    const cel_json *a = json_array_get(list, i), *content = cel_json_get(a, "content"), *id = cel_json_get(a, "id");
-    if (!json_is_string(content) || json_string_length(content) == 0) continue;
-    bool special = cel_json_bool(a, "special", false), is_unk = c->spm && unk && !strcmp(json_string_value(content), unk);
+  for (size_t i = 0; i < cel_json_array_size(list); i++) {
+    const cel_json *a = cel_json_array_get(list, i), *content = cel_json_get(a, "content"), *id = cel_json_get(a, "id");
+    if (!cel_json_is_string(content) || cel_json_string_length(content) == 0) continue;
+    bool special = cel_json_bool(a, "special", false), is_unk = c->spm && unk && !strcmp(cel_json_string_value(content), unk);
     flags |= cel_json_bool(a, "lstrip", false) || cel_json_bool(a, "rstrip", false) || cel_json_bool(a, "single_word", false);
-    const cel_json *known = json_object_get(c->vocab, json_string_value(content));
+    const cel_json *known = cel_json_object_get(c->vocab, cel_json_string_value(content));
     CEL_TRY(put_token(c, known ? known : id, str_of(content), is_unk ? UNKNOWN : special ? CONTROL : USER_DEFINED));
   }
   if (flags) note(c, "some added tokens take spaces or words beside them into account (lstrip, rstrip, single_word): GGUF has no words for it");
@@ -202,13 +202,13 @@ static cel_status make_tokens(carrier *c) {
 // ---- merges -------------------------------------------------------------------------------------------------
 
 static bool merge_parts(const cel_json *row, cel_str *a, cel_str *b) {
-  const cel_json *left = json_array_get(row, 0), *right = json_array_get(row, 1);
-  if (json_array_size(row) == 2 && json_is_string(left) && json_is_string(right)) {
+  const cel_json *left = cel_json_array_get(row, 0), *right = cel_json_array_get(row, 1);
+  if (cel_json_array_size(row) == 2 && cel_json_is_string(left) && cel_json_is_string(right)) {
     *a = str_of(left);
     *b = str_of(right);
     return true;
   }
-  cel_str s = json_is_string(row) ? str_of(row) : CEL_STR("");
+  cel_str s = cel_json_is_string(row) ? str_of(row) : CEL_STR("");
   const char *space = s.n ? memchr(s.p, ' ', s.n) : NULL;
   if (!space) return false;
   *a = (cel_str){s.p, (size_t)(space - s.p)};
@@ -226,7 +226,7 @@ static cel_status copy_merges(carrier *c, const cel_json *list, size_t n) {
   if (!out) return oom(c);
   for (size_t i = 0; i < n; i++) {
     cel_str a, b;
-    if (!merge_parts(json_array_get(list, i), &a, &b)) return bad_merge(c, i);
+    if (!merge_parts(cel_json_array_get(list, i), &a, &b)) return bad_merge(c, i);
     if ((a.n && memchr(a.p, ' ', a.n)) || (b.n && memchr(b.p, ' ', b.n))) return refuse(c, "a merge of tokens with spaces in them");
     char *text = cel_arena_alloc(c->arena, a.n + b.n + 1);
     if (!text) return oom(c);
@@ -245,8 +245,8 @@ static cel_status copy_merges(carrier *c, const cel_json *list, size_t n) {
 typedef struct rank { int64_t first; int32_t ways; } rank;
 
 static int64_t id_of(const carrier *c, const char *p, size_t n) {
-  const cel_json *id = json_object_getn(c->vocab, p, n);
-  int64_t i = json_is_integer(id) ? (int64_t)json_integer_value(id) : -1;
+  const cel_json *id = cel_json_object_getn(c->vocab, p, n);
+  int64_t i = cel_json_is_integer(id) ? (int64_t)cel_json_integer_value(id) : -1;
   return i < c->out->n_tokens ? i : -1;
 }
 
@@ -256,7 +256,7 @@ static cel_status read_ranks(carrier *c, const cel_json *list, size_t n, rank *r
   for (size_t i = 0; s == CEL_OK && i < n; i++) {
     cel_str a, b;
     cel_buf_clear(&whole);
-    if (!merge_parts(json_array_get(list, i), &a, &b)) s = bad_merge(c, i);
+    if (!merge_parts(cel_json_array_get(list, i), &a, &b)) s = bad_merge(c, i);
     if (s != CEL_OK) break;
     cel_buf_adds(&whole, a);
     cel_buf_adds(&whole, b);
@@ -304,8 +304,8 @@ static cel_status make_scores(carrier *c, const cel_json *list, size_t n) {
 // ---- special tokens -----------------------------------------------------------------------------------------
 
 static int32_t find_token(const carrier *c, const cel_json *v) {
-  if (json_is_object(v)) v = cel_json_get(v, "content");
-  if (!json_is_string(v)) return -1;
+  if (cel_json_is_object(v)) v = cel_json_get(v, "content");
+  if (!cel_json_is_string(v)) return -1;
   cel_str text = str_of(v);
   for (int64_t i = 0; i < c->out->n_tokens; i++) {
     if (cel_str_eq(c->tokens[i], text)) return (int32_t)i;
@@ -367,7 +367,7 @@ static cel_status check_model(carrier *c) {
   char text[96];
   snprintf(text, sizeof text, "a tokenizer model of the type %.40s", *type ? type : "(none)");
   if (strcmp(type, "BPE") != 0) return refuse(c, text);
-  if (!json_is_object(c->vocab)) return cel_fail(c->err, CEL_MALFORMED, "%s: model.vocab must be an object", c->from->name);
+  if (!cel_json_is_object(c->vocab)) return cel_fail(c->err, CEL_MALFORMED, "%s: model.vocab must be an object", c->from->name);
   for (int i = 0; i < CEL_COUNT(affixes); i++) {
     if (*cel_json_string(c->model, affixes[i], "")) return refuse(c, affixes[i]);
   }
@@ -384,7 +384,7 @@ cel_status cel_carry_to_gguf(const cel_carry_source *from, cel_arena *arena, cel
   CEL_TRY(find_kind(&c));
   CEL_TRY(make_tokens(&c));
   const cel_json *merges = cel_json_get(c.model, "merges");
-  CEL_TRY(c.spm ? make_scores(&c, merges, json_array_size(merges)) : copy_merges(&c, merges, json_array_size(merges)));
+  CEL_TRY(c.spm ? make_scores(&c, merges, cel_json_array_size(merges)) : copy_merges(&c, merges, cel_json_array_size(merges)));
   find_ids(&c);
   return read_frame(&c);
 }

@@ -27,8 +27,8 @@ static void put_text(maker *m, cel_str s) { cel_json_add_string(m->out, s); }
 // ---- vocabulary -----------------------------------------------------------------------------------------
 
 static int64_t find(maker *m, const char *p, size_t n) {
-  const cel_json *id = json_object_getn(m->ids, p, n);
-  return id ? (int64_t)json_integer_value(id) : -1;
+  const cel_json *id = cel_json_object_getn(m->ids, p, n);
+  return id ? (int64_t)cel_json_integer_value(id) : -1;
 }
 
 // The first of two tokens with one text keeps it, as readers of GGUF have it.
@@ -40,7 +40,7 @@ static cel_status index_tokens(maker *m) {
       return cel_fail(m->err, CEL_UNSUPPORTED, "%s: token %lld is no text (UTF-8): a tokenizer.json cannot hold it", m->name, (long long)i);
     }
     if (find(m, t.p, t.n) >= 0) continue;
-    if (json_object_setn_new(m->ids, t.p, t.n, json_integer(i)) != 0) return oom(m);
+    if (cel_json_object_setn_new(m->ids, t.p, t.n, cel_json_integer(i)) != 0) return oom(m);
   }
   return CEL_OK;
 }
@@ -281,9 +281,9 @@ static cel_status make(maker *m) {
 }
 
 cel_status cel_carry_to_json(const cel_gguf_vocab *v, const char *name, cel_buf *out, cel_err *err) {
-  maker m = {.v = v, .name = name, .ids = json_object(), .out = out, .err = err};
+  maker m = {.v = v, .name = name, .ids = cel_json_object(), .out = out, .err = err};
   cel_status s = m.ids ? make(&m) : oom(&m);
   cel_buf_deinit(&m.text);
-  json_decref(m.ids);
+  cel_json_decref(m.ids);
   return s;
 }

@@ -57,7 +57,7 @@ void cel_conversion_free(cel_conversion *v) {
   cel_out_end(v->out);
   cel_write_plan_deinit(&v->plan);
   cel_gguf_head_deinit(&v->head);
-  json_decref(v->config);
+  cel_json_decref(v->config);
   free(v->files);
   cel_arena_deinit(&v->arena);
   free(v);

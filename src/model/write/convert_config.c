@@ -1,11 +1,12 @@
 // config.json of a new folder.
+#include <math.h>
 #include <string.h>
 
 #include "base/macros.h"
 #include "model/write/conversion_private.h"
 
 static cel_status put(cel_json *obj, const char *key, cel_json *value, cel_err *err) {
-  return value && json_object_set_new(obj, key, value) == 0 ? CEL_OK : cel_fail_oom(err, "a config");
+  return value && cel_json_object_set_new(obj, key, value) == 0 ? CEL_OK : cel_fail_oom(err, "a config");
 }
 
 // Not taken over: what the new weights say anew, and a key of ours that GGUF files get when they are read.
@@ -17,12 +18,20 @@ static bool is_dropped(const char *key) {
   return false;
 }
 
+// Readers that are strict about kinds want this one whole; GGUF has it as a real number, or as one over its root.
+static cel_json *copy_value(const char *key, const cel_json *value) {
+  double x = cel_json_real_value(value), whole = rint(x);
+  bool near = whole >= 1 && whole <= 1e9 && fabs(x - whole) <= 1e-6 * whole;
+  if (near && !strcmp(key, "query_pre_attn_scalar")) return cel_json_integer((int64_t)whole);
+  return cel_json_deep_copy(value);
+}
+
 static cel_status copy_members(const cel_json *from, cel_json *to, cel_err *err) {
   size_t at;
   cel_str key;
   cel_json *value;
   cel_json_object_foreach(from, at, key, value) {
-    if (!is_dropped(key.p)) CEL_TRY(put(to, key.p, json_deep_copy(value), err));
+    if (!is_dropped(key.p)) CEL_TRY(put(to, key.p, copy_value(key.p, value), err));
   }
   return CEL_OK;
 }
@@ -31,22 +40,22 @@ static cel_status copy_members(const cel_json *from, cel_json *to, cel_err *err)
 static cel_status text_level(const cel_json *root, cel_json *out, cel_err *err) {
   static const char *const inherited[] = {"bos_token_id", "eos_token_id", "pad_token_id", "tie_word_embeddings", "torch_dtype", "dtype"};
   const cel_json *text = cel_json_get(root, "text_config");
-  if (!json_is_object(text)) return copy_members(root, out, err);
+  if (!cel_json_is_object(text)) return copy_members(root, out, err);
   CEL_TRY(copy_members(text, out, err));
   for (int i = 0; i < CEL_COUNT(inherited); i++) {
-    const cel_json *value = json_object_get(root, inherited[i]);
-    if (value && !json_object_get(out, inherited[i])) CEL_TRY(put(out, inherited[i], json_deep_copy(value), err));
+    const cel_json *value = cel_json_object_get(root, inherited[i]);
+    if (value && !cel_json_object_get(out, inherited[i])) CEL_TRY(put(out, inherited[i], cel_json_deep_copy(value), err));
   }
   return CEL_OK;
 }
 
 static cel_json *quantization_block(const cel_scheme *s, cel_err *err) {
-  cel_json *block = json_object();
+  cel_json *block = cel_json_object();
   const char *mode = s->kind == CEL_SCHEME_AFFINE ? "affine" : cel_micro_name(s->bits, s->group);
-  bool ok = block && put(block, "group_size", json_integer(s->group), err) == CEL_OK &&
-            put(block, "bits", json_integer(s->bits), err) == CEL_OK && put(block, "mode", json_string(mode), err) == CEL_OK;
+  bool ok = block && put(block, "group_size", cel_json_integer(s->group), err) == CEL_OK &&
+            put(block, "bits", cel_json_integer(s->bits), err) == CEL_OK && put(block, "mode", cel_json_string_new(cel_str_of(mode)), err) == CEL_OK;
   if (ok) return block;
-  json_decref(block);
+  cel_json_decref(block);
   return NULL;
 }
 
@@ -61,12 +70,12 @@ static cel_status put_quantization(const cel_conversion *v, cel_json *config, ce
 static cel_json *rope_block(const cel_rope *r, cel_err *err) {
   const struct { const char *key; double value; } rows[] = {
     {"factor", r->factor}, {"low_freq_factor", r->low_freq_factor}, {"high_freq_factor", r->high_freq_factor}};
-  cel_json *block = json_object();
-  bool ok = block && put(block, "rope_type", json_string("llama3"), err) == CEL_OK &&
-            put(block, "original_max_position_embeddings", json_integer((int64_t)r->original_max_position), err) == CEL_OK;
-  for (int i = 0; ok && i < CEL_COUNT(rows); i++) ok = put(block, rows[i].key, json_real(rows[i].value), err) == CEL_OK;
+  cel_json *block = cel_json_object();
+  bool ok = block && put(block, "rope_type", cel_json_string_new(cel_str_of("llama3")), err) == CEL_OK &&
+            put(block, "original_max_position_embeddings", cel_json_integer((int64_t)r->original_max_position), err) == CEL_OK;
+  for (int i = 0; ok && i < CEL_COUNT(rows); i++) ok = put(block, rows[i].key, cel_json_real(rows[i].value), err) == CEL_OK;
   if (ok) return block;
-  json_decref(block);
+  cel_json_decref(block);
   return NULL;
 }
 
@@ -86,9 +95,9 @@ static cel_status put_rope(const cel_conversion *v, cel_json *config, cel_err *e
 }
 
 static cel_status put_class(const cel_conversion *v, cel_json *config, cel_err *err) {
-  cel_json *list = json_array();
-  if (list && json_array_append_new(list, json_string(v->family->hf_class)) != 0) {
-    json_decref(list);
+  cel_json *list = cel_json_array();
+  if (list && cel_json_array_append_new(list, cel_json_string_new(cel_str_of(v->family->hf_class))) != 0) {
+    cel_json_decref(list);
     list = NULL;
   }
   return put(config, "architectures", list, err);
@@ -102,14 +111,14 @@ static cel_status adapt(const cel_conversion *v, cel_json *config, cel_err *err)
     CEL_TRY(put_class(v, config, err));
     CEL_TRY(put_rope(v, config, err));
   }
-  const char *key = json_object_get(config, "dtype") ? "dtype" : "torch_dtype";
-  return put(config, key, json_string(dtype_word(v->plain)), err);
+  const char *key = cel_json_object_get(config, "dtype") ? "dtype" : "torch_dtype";
+  return put(config, key, cel_json_string_new(cel_str_of(dtype_word(v->plain))), err);
 }
 
 cel_status cel_conversion_make_config(cel_conversion *v, cel_err *err) {
-  if (!(v->config = json_object())) return cel_fail_oom(err, "a config");
+  if (!(v->config = cel_json_object())) return cel_fail_oom(err, "a config");
   CEL_TRY(text_level(v->c->config, v->config, err));
-  if (json_is_object(cel_json_get(v->c->config, "text_config")) && v->o->note) {
+  if (cel_json_is_object(cel_json_get(v->c->config, "text_config")) && v->o->note) {
     v->o->note(v->o->note_context, "only the text model is written: vision and audio parts are left out");
   }
   return adapt(v, v->config, err);

@@ -45,9 +45,9 @@ static void put_sampling(cel_conversion *v) {
   };
   for (int i = 0; i < CEL_COUNT(rows); i++) {
     const cel_json *x = cel_json_get(v->c->generation_config, rows[i].from);
-    if (!json_is_number(x)) continue;
-    if (rows[i].whole) cel_gguf_add_i32(&v->head, rows[i].key, (int32_t)json_number_value(x));
-    else cel_gguf_add_f32(&v->head, rows[i].key, json_number_value(x));
+    if (!cel_json_is_number(x)) continue;
+    if (rows[i].whole) cel_gguf_add_i32(&v->head, rows[i].key, (int32_t)cel_json_number_value(x));
+    else cel_gguf_add_f32(&v->head, rows[i].key, cel_json_number_value(x));
   }
 }
 

@@ -116,6 +116,10 @@ def round_trip(name, changes):
         assert out == "x.gguf\n", out
         b.well("convert", "x.gguf", "-o", "back")
         same_tensors(safetensors(source), safetensors(b.at("back")))
+        with open(source + "/config.json") as f, open(b.at("back/config.json")) as g:
+            want, got = json.load(f), json.load(g)
+        for key in ("hidden_size", "num_hidden_layers", "query_pre_attn_scalar", "rms_norm_eps", "sliding_window", "head_dim"):
+            assert key not in got or (got[key], type(got[key])) == (want[key], type(want[key])), (key, got[key], want[key])
         if not changes:
             for model in ("x.gguf", "back"):
                 b.speaks_like(model, name)
