@@ -28,7 +28,10 @@ static const struct {
             {"llama", "llama3-mxfp8"},  {"qwen3", "qwen3-nvfp4"},   {"llama", "llama-blocks"},
             {"moe", "mixtral"},        {"moe", "qwen2moe"},        {"moe", "qwen3moe-q4g32"}, {"moe", "granitemoe"},
             {"moe", "gptoss"},         {"moe", "gptoss-mxfp4"},    {"moe", "erniemoe"},       {"moe", "phimoe"},
-            {"mla", "dsv2"},           {"mla", "dsv3-q4g32"},      {"mla", "minicpm3"},      {"mla", "youtu-q4g32"}};
+            {"mla", "dsv2"},           {"mla", "dsv3-q4g32"},      {"mla", "minicpm3"},      {"mla", "youtu-q4g32"},
+            {"dense", "olmo1"},        {"dense", "olmo2"},         {"dense", "cohere"},       {"dense", "stablelm"},
+            {"dense", "phi3-short"},   {"dense", "glm4"},          {"dense", "internlm2"},    {"dense", "ministral3"},
+            {"dense", "smollm3"},      {"dense", "apertus"}};
 static const struct {
   const char *name;
   cel_emit_options options;

@@ -13,7 +13,8 @@
 static const char *const names[] = {"llama3", "qwen3", "mistral", "gemma3", "qwen2", "llama3-q4g64", "qwen3-q8g64", "llama-gguf",
                                     "qwen3-q3g64", "llama3-mixed", "qwen3-nvfp4", "llama3-mxfp8", "llama-blocks",
                                     "gemma1", "gemma2", "olmo1", "olmo2", "cohere", "stablelm", "starcoder2", "phi3-long",
-                                    "glm4", "granite", "qwen3moe-q4g32", "qwen2moe", "gptoss-mxfp4", "phimoe", "dsv2", "dsv3",
+                                    "glm4", "granite", "ministral3", "internlm2", "exaone4", "hunyuan", "apertus", "smollm3",
+                                    "qwen3moe-q4g32", "qwen2moe", "gptoss-mxfp4", "phimoe", "dsv2", "dsv3",
                                     "lfm2", "lfm2moe", "qwen3next"};
 
 static float *all_logits(const char *path, const oracle_case *c, int64_t vocab, int n_threads, int chunk) {
