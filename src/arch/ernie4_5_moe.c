@@ -7,7 +7,8 @@ static const cel_class_defaults defaults = {
     .vocab = 103424, .hidden = 2560, .inter = 12288, .layers = 28, .n_q = 20, .n_kv = 4, .max_position = 131072,
     .eps = 1e-5, .act_key = "hidden_act", .act = "silu", .tied = true, .bos = 1, .eos = 2,
 };
-static const cel_moe_defaults experts = {.n_experts = 64, .top_k = 6, .inter = 1536, .router = CEL_ROUTER_SOFTMAX_BIASED, .renorm = true};
+static const cel_moe_defaults experts = {
+    .n_experts = 64, .top_k = 6, .inter = 1536, .router = CEL_ROUTER_SOFTMAX_BIASED, .renorm = true};
 
 // From a first layer to a last one, each interval-th.
 static bool between(int layer, const int64_t *arguments) {

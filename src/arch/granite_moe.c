@@ -12,7 +12,9 @@ static const cel_moe_defaults experts = {.n_experts = 8, .top_k = 2, .router = C
 
 #define LAYER "model.layers.{i}."
 static const cel_file_rule shared_files[] = {
-    {CEL_FILE_HALVES, LAYER "shared_mlp.input_linear", {LAYER "mlp.shared_experts.gate_proj", LAYER "mlp.shared_experts.up_proj"}},
+    {CEL_FILE_HALVES,
+     LAYER "shared_mlp.input_linear",
+     {LAYER "mlp.shared_experts.gate_proj", LAYER "mlp.shared_experts.up_proj"}},
     {CEL_FILE_RENAMED, LAYER "shared_mlp.output_linear", {LAYER "mlp.shared_experts.down_proj"}},
     {.module = NULL},
 };
@@ -47,9 +49,11 @@ static cel_status describe(const cel_json *cfg, const cel_json *root, cel_arena 
   return read_experts(cfg, a, err);
 }
 
-static cel_status describe_shared(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a, cel_err *err) {
+static cel_status describe_shared(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a,
+                                  cel_err *err) {
   CEL_TRY(describe(cfg, root, arena, a, err));
-  CEL_TRY(cel_keys_int((cel_keys){cfg, ""}, "shared_intermediate_size", 0, CEL_ARCH_MAX_DIM, &a->moe.shared_inter, err));
+  CEL_TRY(
+      cel_keys_int((cel_keys){cfg, ""}, "shared_intermediate_size", 0, CEL_ARCH_MAX_DIM, &a->moe.shared_inter, err));
   if (a->moe.shared_inter > 0) a->moe.shared = CEL_SHARED_PLAIN;
   return CEL_OK;
 }
@@ -58,14 +62,17 @@ static cel_status describe_shared(const cel_json *cfg, const cel_json *root, cel
 static cel_status check_types(const cel_json *cfg, cel_err *err) {
   const cel_json *types = cel_json_get(cfg, "layer_types");
   if (!cel_json_is_array(types))
-    return cel_fail(err, CEL_UNSUPPORTED, "config key layer_types is missing: all layers are of Mamba 2, which is not supported");
+    return cel_fail(err, CEL_UNSUPPORTED,
+                    "config key layer_types is missing: all layers are of Mamba 2, which is not supported");
   for (size_t i = 0; i < cel_json_array_size(types); i++) {
     const cel_json *item = cel_json_array_get(types, i);
     const char *word = cel_json_is_string(item) ? cel_json_string_value(item) : "";
     if (!strcmp(word, "mamba") || !strcmp(word, "linear_attention"))
-      return cel_fail(err, CEL_UNSUPPORTED, "config key layer_types, entry %zu, is %s: layers of Mamba 2 are not supported", i, word);
+      return cel_fail(err, CEL_UNSUPPORTED,
+                      "config key layer_types, entry %zu, is %s: layers of Mamba 2 are not supported", i, word);
     if (strcmp(word, "attention") != 0 && strcmp(word, "full_attention") != 0)
-      return cel_keys_refuse((cel_keys){cfg, ""}, "layer_types", item, CEL_UNSUPPORTED, "a list of attention (or full_attention)", err);
+      return cel_keys_refuse((cel_keys){cfg, ""}, "layer_types", item, CEL_UNSUPPORTED,
+                             "a list of attention (or full_attention)", err);
   }
   return CEL_OK;
 }
@@ -79,7 +86,8 @@ static void only_shared(cel_arch *a, int64_t inter) {
   a->names[CEL_W_DOWN] = LAYER "mlp.shared_experts.down_proj";
 }
 
-static cel_status describe_hybrid(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a, cel_err *err) {
+static cel_status describe_hybrid(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a,
+                                  cel_err *err) {
   CEL_TRY(read_block(cfg, root, a, err));
   CEL_TRY(check_types(cfg, err));
   CEL_TRY(read_attention(cfg, arena, a, err));

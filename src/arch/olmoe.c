@@ -7,7 +7,8 @@ static const cel_class_defaults defaults = {
     .vocab = 50304, .hidden = 2048, .inter = 2048, .layers = 16, .n_q = 16, .n_kv = 16, .max_position = 4096,
     .eps = 1e-5, .act_key = "hidden_act", .act = "silu", .tied = false, .bos = -1, .eos = 50279,
 };
-static const cel_moe_defaults experts = {.n_experts = 64, .top_k = 8, .router = CEL_ROUTER_SOFTMAX, .renorm_key = "norm_topk_prob"};
+static const cel_moe_defaults experts = {
+    .n_experts = 64, .top_k = 8, .router = CEL_ROUTER_SOFTMAX, .renorm_key = "norm_topk_prob"};
 
 static cel_status describe(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a, cel_err *err) {
   CEL_TRY(cel_arch_read_common(cfg, root, &defaults, a, err));

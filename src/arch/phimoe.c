@@ -13,8 +13,8 @@ static const cel_moe_defaults experts = {.n_experts = 16, .top_k = 2, .router = 
 static cel_status read_experts(const cel_json *cfg, cel_arch *a, cel_err *err) {
   CEL_TRY(cel_arch_read_moe(cfg, &experts, a, err));
   if (a->moe.top_k != 2 || a->moe.n_experts < 2)
-    return cel_fail(err, CEL_UNSUPPORTED, "config key num_experts_per_tok is %d of %d experts; sparsemixer chooses two", a->moe.top_k,
-                    a->moe.n_experts);
+    return cel_fail(err, CEL_UNSUPPORTED, "config key num_experts_per_tok is %d of %d experts; sparsemixer chooses two",
+                    a->moe.top_k, a->moe.n_experts);
   a->moe.jitter = 0.01;
   CEL_TRY(cel_keys_num((cel_keys){cfg, ""}, "router_jitter_noise", 0, 1e3, &a->moe.jitter, err));
   return cel_arch_read_sparse_layers(cfg, cel_sparse_all, NULL, a, err);

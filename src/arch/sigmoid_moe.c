@@ -18,9 +18,14 @@ static const cel_class_defaults exaone = {
 };
 static const cel_moe_defaults glm_experts = {.n_experts = 128, .top_k = 8, .inter = 1408, .router = CEL_ROUTER_SIGMOID,
                                              .renorm_key = "norm_topk_prob", .renorm = true};
-static const cel_moe_defaults dots_experts = {.inter = 1408, .router = CEL_ROUTER_SIGMOID, .renorm_key = "norm_topk_prob"};
-static const cel_moe_defaults exaone_experts = {.n_experts = 64, .top_k = 8, .inter = 1024, .router = CEL_ROUTER_SIGMOID,
-                                                .renorm_key = "norm_topk_prob", .renorm = true};
+static const cel_moe_defaults dots_experts = {
+    .inter = 1408, .router = CEL_ROUTER_SIGMOID, .renorm_key = "norm_topk_prob"};
+static const cel_moe_defaults exaone_experts = {.n_experts = 64,
+                                                .top_k = 8,
+                                                .inter = 1024,
+                                                .router = CEL_ROUTER_SIGMOID,
+                                                .renorm_key = "norm_topk_prob",
+                                                .renorm = true};
 
 static cel_status read_experts(const cel_json *cfg, const cel_moe_defaults *d, const char *shared_key, int64_t shared,
                                int64_t first_dense, cel_arch *a, cel_err *err) {
@@ -50,7 +55,8 @@ static cel_status describe_glm(const cel_json *cfg, const cel_json *root, cel_ar
   return read_experts(cfg, &glm_experts, "n_shared_experts", 1, 1, a, err);
 }
 
-static cel_status describe_dots(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a, cel_err *err) {
+static cel_status describe_dots(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a,
+                                cel_err *err) {
   CEL_TRY(cel_arch_read_common(cfg, root, &dots, a, err));
   norm_heads(a);
   CEL_TRY(cel_arch_read_attention_bias((cel_keys){cfg, ""}, "attention_bias", false, a, err));
@@ -63,7 +69,8 @@ static cel_status describe_dots(const cel_json *cfg, const cel_json *root, cel_a
   return read_experts(cfg, &dots_experts, "n_shared_experts", 0, 0, a, err);
 }
 
-static cel_status describe_exaone(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a, cel_err *err) {
+static cel_status describe_exaone(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a,
+                                  cel_err *err) {
   CEL_TRY(cel_arch_read_common(cfg, root, &exaone, a, err));
   norm_heads(a);
   CEL_TRY(cel_arch_read_window(cfg, 4096, &a->window, err));
@@ -71,7 +78,8 @@ static cel_status describe_exaone(const cel_json *cfg, const cel_json *root, cel
   if (!cel_json_get(cfg, "layer_types")) CEL_TRY(cel_arch_read_period(cfg, 4, &period, err));
   int rope_of[2];
   CEL_TRY(cel_arch_read_ropes(cfg, &(cel_rope_defaults){.theta = 1e4}, arena, a, rope_of, err));
-  CEL_TRY(cel_arch_read_layers(cfg, a->window ? cel_layer_full_every : cel_layer_all_full, period, rope_of, arena, a, err));
+  CEL_TRY(
+      cel_arch_read_layers(cfg, a->window ? cel_layer_full_every : cel_layer_all_full, period, rope_of, arena, a, err));
   if (a->window) cel_arch_full_layers_without_rope(a);
   return read_experts(cfg, &exaone_experts, "num_shared_experts", 1, 1, a, err);
 }

@@ -36,8 +36,10 @@ static const exchange segments[] = {
 // Behind "experts." (and a number).
 static const exchange projections[] = {{"w1", "gate_proj"}, {"w3", "up_proj"}, {"w2", "down_proj"}};
 // The end of a tensor's name: stacks that are parameters themselves, not modules.
-static const exchange ends[] = {
-    {"_proj", "_proj.weight"}, {"_proj_bias", "_proj.bias"}, {"_proj_blocks", "_proj.weight"}, {"_proj_scales", "_proj.scales"}};
+static const exchange ends[] = {{"_proj", "_proj.weight"},
+                                {"_proj_bias", "_proj.bias"},
+                                {"_proj_blocks", "_proj.weight"},
+                                {"_proj_scales", "_proj.scales"}};
 
 // Puts `to` in place of n bytes at `at`; false when it does not fit.
 static bool put(char *name, size_t bytes, char *at, size_t n, const char *to) {
@@ -130,10 +132,10 @@ static cel_status bad_expert(const named *first, const named *here, int64_t want
     return cel_fail(err, CEL_MALFORMED, "%s: tensor \"%s\" is there, the one of expert %lld is missing", b->file,
                     cel_show(cel_str_of(b->name)).text, (long long)want);
   }
-  return cel_fail(err, CEL_MALFORMED, "%s: tensor \"%s\" is %s %s, that of expert %lld is %s %s; experts are of one shape and type",
-                  b->file, cel_show(cel_str_of(b->name)).text, cel_dtype_of(b->dtype)->name,
-                  cel_show_dims(b->dims, b->rank).text, (long long)first->expert, cel_dtype_of(a->dtype)->name,
-                  cel_show_dims(a->dims, a->rank).text);
+  return cel_fail(
+      err, CEL_MALFORMED, "%s: tensor \"%s\" is %s %s, that of expert %lld is %s %s; experts are of one shape and type",
+      b->file, cel_show(cel_str_of(b->name)).text, cel_dtype_of(b->dtype)->name, cel_show_dims(b->dims, b->rank).text,
+      (long long)first->expert, cel_dtype_of(a->dtype)->name, cel_show_dims(a->dims, a->rank).text);
 }
 
 // Experts 0 .. n - 1 of one name.
@@ -147,8 +149,8 @@ static cel_status stack(cel_arena *arena, const named *group, int64_t n, cel_ten
   *out = *first;
   out->name = group->name;
   if (n > EXPERTS_MOST || first->rank >= CEL_TENSOR_MAX_RANK || !cel_mul_i64(first->bytes, n, &out->bytes)) {
-    return cel_fail(err, CEL_MALFORMED, "%s: %lld experts of %s %s are too many for one stack", first->file, (long long)n,
-                    cel_show(cel_str_of(group->name)).text, cel_show_dims(first->dims, first->rank).text);
+    return cel_fail(err, CEL_MALFORMED, "%s: %lld experts of %s %s are too many for one stack", first->file,
+                    (long long)n, cel_show(cel_str_of(group->name)).text, cel_show_dims(first->dims, first->rank).text);
   }
   memmove(out->dims + 1, out->dims, (size_t)first->rank * sizeof *out->dims);
   out->dims[0] = n;
@@ -179,7 +181,8 @@ static void turn_gpt_oss(const char *raw, bool gpt_oss, cel_tensor *t) {
 
 static bool is_gpt_oss(const cel_json *config) {
   const char *type = cel_json_string(config, "model_type", "");
-  return !strcmp(type, "gpt_oss") || !strcmp(cel_json_string(cel_json_get(config, "text_config"), "model_type", ""), "gpt_oss");
+  return !strcmp(type, "gpt_oss") ||
+         !strcmp(cel_json_string(cel_json_get(config, "text_config"), "model_type", ""), "gpt_oss");
 }
 
 // The canonical names of all tensors, sorted; *changed: there is something to do.
@@ -200,7 +203,8 @@ static cel_status name_all(cel_checkpoint *c, named *all, bool *changed, cel_err
   return CEL_OK;
 }
 
-static cel_status gather(cel_checkpoint *c, const named *all, int64_t n, cel_tensor *items, int64_t *n_items, cel_err *err) {
+static cel_status gather(cel_checkpoint *c, const named *all, int64_t n, cel_tensor *items, int64_t *n_items,
+                         cel_err *err) {
   bool gpt_oss = is_gpt_oss(c->config);
   *n_items = 0;
   for (int64_t i = 0, end; i < n; i = end) {

@@ -18,21 +18,28 @@ static void every_spelling_has_one_name(void **state) {
       {"model.layers.3.mlp.experts.17.up_proj.weight", "model.layers.3.mlp.experts.up_proj.weight", 17, false},
       {"model.layers.3.block_sparse_moe.experts.2.w1.weight", "model.layers.3.mlp.experts.gate_proj.weight", 2, false},
       {"model.layers.3.block_sparse_moe.experts.2.w3.scales", "model.layers.3.mlp.experts.up_proj.scales", 2, false},
-      {"model.layers.3.feed_forward.experts.0.w2.weight", "model.layers.3.feed_forward.experts.down_proj.weight", 0, false},
+      {"model.layers.3.feed_forward.experts.0.w2.weight", "model.layers.3.feed_forward.experts.down_proj.weight", 0,
+       false},
       {"model.layers.3.block_sparse_moe.gate.weight", "model.layers.3.mlp.gate.weight", -1, false},
-      {"model.layers.3.block_sparse_moe.switch_mlp.gate_proj.biases", "model.layers.3.mlp.experts.gate_proj.biases", -1, false},
-      {"model.layers.3.mlp.switch_mlp.down_proj.global_scale", "model.layers.3.mlp.experts.down_proj.global_scale", -1, false},
+      {"model.layers.3.block_sparse_moe.switch_mlp.gate_proj.biases", "model.layers.3.mlp.experts.gate_proj.biases", -1,
+       false},
+      {"model.layers.3.mlp.switch_mlp.down_proj.global_scale", "model.layers.3.mlp.experts.down_proj.global_scale", -1,
+       false},
       {"model.layers.3.block_sparse_moe.router.layer.weight", "model.layers.3.mlp.gate.weight", -1, false},
-      {"model.layers.3.block_sparse_moe.input_linear.weight", "model.layers.3.mlp.experts.gate_up_proj.weight", -1, false},
-      {"model.layers.3.block_sparse_moe.output_linear.weight", "model.layers.3.mlp.experts.down_proj.weight", -1, false},
+      {"model.layers.3.block_sparse_moe.input_linear.weight", "model.layers.3.mlp.experts.gate_up_proj.weight", -1,
+       false},
+      {"model.layers.3.block_sparse_moe.output_linear.weight", "model.layers.3.mlp.experts.down_proj.weight", -1,
+       false},
       {"model.layers.3.mlp.router.bias", "model.layers.3.mlp.gate.bias", -1, false},
       {"model.layers.3.mlp.experts.gate_up_proj", "model.layers.3.mlp.experts.gate_up_proj.weight", -1, false},
       {"model.layers.3.mlp.experts.gate_up_proj_bias", "model.layers.3.mlp.experts.gate_up_proj.bias", -1, false},
       {"model.layers.3.mlp.experts.down_proj_blocks", "model.layers.3.mlp.experts.down_proj.weight", -1, false},
       {"model.layers.3.mlp.experts.down_proj_scales", "model.layers.3.mlp.experts.down_proj.scales", -1, false},
-      {"model.layers.3.mlp.moe_statics.e_score_correction_bias", "model.layers.3.mlp.gate.e_score_correction_bias", -1, false},
+      {"model.layers.3.mlp.moe_statics.e_score_correction_bias", "model.layers.3.mlp.gate.e_score_correction_bias", -1,
+       false},
       {"model.layers.3.mlp.e_score_correction_bias", "model.layers.3.mlp.gate.e_score_correction_bias", -1, false},
-      {"model.layers.3.mlp.shared_expert.up_proj.weight", "model.layers.3.mlp.shared_experts.up_proj.weight", -1, false},
+      {"model.layers.3.mlp.shared_expert.up_proj.weight", "model.layers.3.mlp.shared_experts.up_proj.weight", -1,
+       false},
       {"layers.3.mlp.switch_mlp.up_proj", "layers.3.mlp.experts.up_proj", -1, true},
       {"layers.3.block_sparse_moe.gate", "layers.3.mlp.gate", -1, true},
   };
@@ -47,10 +54,17 @@ static void every_spelling_has_one_name(void **state) {
 
 static void other_names_stay(void **state) {
   (void)state;
-  static const char *const names[] = {
-      "model.layers.3.mlp.gate_proj.weight", "model.layers.3.mlp.shared_experts.up_proj.weight", "model.experts",
-      "model.layers.3.mlp.shared_expert_gate.weight", "model.layers.3.mlp.experts.gate_proj.weight", "", ".experts.",
-      "model.layers.3.mlp.routers.weight", "model.layers.3.mlp.gate.e_score_correction_bias", "a.experts.7", "a.experts.7777777.w"};
+  static const char *const names[] = {"model.layers.3.mlp.gate_proj.weight",
+                                      "model.layers.3.mlp.shared_experts.up_proj.weight",
+                                      "model.experts",
+                                      "model.layers.3.mlp.shared_expert_gate.weight",
+                                      "model.layers.3.mlp.experts.gate_proj.weight",
+                                      "",
+                                      ".experts.",
+                                      "model.layers.3.mlp.routers.weight",
+                                      "model.layers.3.mlp.gate.e_score_correction_bias",
+                                      "a.experts.7",
+                                      "a.experts.7777777.w"};
   for (int i = 0; i < CEL_COUNT(names); i++) {
     char out[200];
     int64_t expert;
@@ -58,7 +72,8 @@ static void other_names_stay(void **state) {
   }
   char small[60];
   int64_t expert;  // one byte short of its new name's end
-  assert_false(cel_name_of_experts("model.layers.3.mlp.experts.gate_up_proj_bias_______________", true, small, 59, &expert));
+  assert_false(
+      cel_name_of_experts("model.layers.3.mlp.experts.gate_up_proj_bias_______________", true, small, 59, &expert));
 }
 
 // ---- files ------------------------------------------------------------------------------------------
@@ -76,8 +91,8 @@ static void add(maker *m, const char *name, const char *dtype, const char *shape
     if (floats) put_u32(&m->data, cel_f32_bits(first + (float)i));
     else put_bytes(&m->data, (uint64_t)((int)first + i), 1);
   }
-  cel_buf_printf(&m->header, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}", m->header.n ? "," : "{", name,
-                 dtype, shape, begin, m->data.n);
+  cel_buf_printf(&m->header, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}",
+                 m->header.n ? "," : "{", name, dtype, shape, begin, m->data.n);
 }
 
 static folder written(maker *m, const char *config) {

@@ -22,26 +22,36 @@ enum { EXPERTS = 5, K = 2, IN = 40, OUT = 24, TOKENS = 37 };
 // What the composites stand for is of no account here (composite_test compares the two): the kernels run.
 static void linear_text(char *out, size_t size, int n, bool biased) {
   snprintf(out, size,
-           "func.func @main(%%x: tensor<%dx40xf32> {mlxcel.input = \"x\"}, %%ids: tensor<%dx2xi32> {mlxcel.input = \"ids\"}, "
-           "%%w: tensor<5x24x40xf32> {mlxcel.weight = \"w\"}, %%b: tensor<5x24xf32> {mlxcel.input = \"b\"}) -> tensor<%dx2x24xf32> {\n"
-           "%%0 = stablehlo.composite \"mlxcel.expert_linear\" %%x, %%ids, %%w%s {composite_attributes = {biased = %s, format = "
-           "\"F32\"}, decomposition = @f} : (tensor<%dx40xf32>, tensor<%dx2xi32>, tensor<5x24x40xf32>%s) -> tensor<%dx2x24xf32>\n"
+           "func.func @main(%%x: tensor<%dx40xf32> {mlxcel.input = \"x\"}, %%ids: tensor<%dx2xi32> {mlxcel.input = "
+           "\"ids\"}, "
+           "%%w: tensor<5x24x40xf32> {mlxcel.weight = \"w\"}, %%b: tensor<5x24xf32> {mlxcel.input = \"b\"}) -> "
+           "tensor<%dx2x24xf32> {\n"
+           "%%0 = stablehlo.composite \"mlxcel.expert_linear\" %%x, %%ids, %%w%s {composite_attributes = {biased = %s, "
+           "format = "
+           "\"F32\"}, decomposition = @f} : (tensor<%dx40xf32>, tensor<%dx2xi32>, tensor<5x24x40xf32>%s) -> "
+           "tensor<%dx2x24xf32>\n"
            "return %%0 : tensor<%dx2x24xf32>\n}\n"
-           "func.func private @f(%%x: tensor<%dx40xf32>, %%ids: tensor<%dx2xi32>, %%w: tensor<5x24x40xf32>%s) -> tensor<%dx2x24xf32> {\n"
+           "func.func private @f(%%x: tensor<%dx40xf32>, %%ids: tensor<%dx2xi32>, %%w: tensor<5x24x40xf32>%s) -> "
+           "tensor<%dx2x24xf32> {\n"
            "%%0 = stablehlo.constant dense<0.0> : tensor<%dx2x24xf32>\nreturn %%0 : tensor<%dx2x24xf32>\n}\n",
-           n, n, n, biased ? ", %b" : "", biased ? "true" : "false", n, n, biased ? ", tensor<5x24xf32>" : "", n, n, n, n,
-           biased ? ", %b: tensor<5x24xf32>" : "", n, n, n);
+           n, n, n, biased ? ", %b" : "", biased ? "true" : "false", n, n, biased ? ", tensor<5x24xf32>" : "", n, n, n,
+           n, biased ? ", %b: tensor<5x24xf32>" : "", n, n, n);
 }
 
 static void combine_text(char *out, size_t size, int n) {
   snprintf(out, size,
-           "func.func @main(%%x: tensor<%dx2x40xf32> {mlxcel.input = \"x\"}, %%ids: tensor<%dx2xi32> {mlxcel.input = \"ids\"}, "
-           "%%w: tensor<5x24x40xf32> {mlxcel.weight = \"w\"}, %%b: tensor<5x24xf32> {mlxcel.input = \"b\"}, %%s: tensor<%dx2xf32> "
+           "func.func @main(%%x: tensor<%dx2x40xf32> {mlxcel.input = \"x\"}, %%ids: tensor<%dx2xi32> {mlxcel.input = "
+           "\"ids\"}, "
+           "%%w: tensor<5x24x40xf32> {mlxcel.weight = \"w\"}, %%b: tensor<5x24xf32> {mlxcel.input = \"b\"}, %%s: "
+           "tensor<%dx2xf32> "
            "{mlxcel.input = \"s\"}) -> tensor<%dx24xf32> {\n"
-           "%%0 = stablehlo.composite \"mlxcel.expert_combine\" %%x, %%ids, %%s, %%w, %%b {composite_attributes = {biased = true, "
-           "format = \"F32\"}, decomposition = @f} : (tensor<%dx2x40xf32>, tensor<%dx2xi32>, tensor<%dx2xf32>, tensor<5x24x40xf32>, "
+           "%%0 = stablehlo.composite \"mlxcel.expert_combine\" %%x, %%ids, %%s, %%w, %%b {composite_attributes = "
+           "{biased = true, "
+           "format = \"F32\"}, decomposition = @f} : (tensor<%dx2x40xf32>, tensor<%dx2xi32>, tensor<%dx2xf32>, "
+           "tensor<5x24x40xf32>, "
            "tensor<5x24xf32>) -> tensor<%dx24xf32>\nreturn %%0 : tensor<%dx24xf32>\n}\n"
-           "func.func private @f(%%x: tensor<%dx2x40xf32>, %%ids: tensor<%dx2xi32>, %%s: tensor<%dx2xf32>, %%w: tensor<5x24x40xf32>, "
+           "func.func private @f(%%x: tensor<%dx2x40xf32>, %%ids: tensor<%dx2xi32>, %%s: tensor<%dx2xf32>, %%w: "
+           "tensor<5x24x40xf32>, "
            "%%b: tensor<5x24xf32>) -> tensor<%dx24xf32> {\n%%0 = stablehlo.constant dense<0.0> : tensor<%dx24xf32>\n"
            "return %%0 : tensor<%dx24xf32>\n}\n",
            n, n, n, n, n, n, n, n, n, n, n, n, n, n, n);
@@ -81,12 +91,13 @@ static void run(const char *text, const data *d, int first, int64_t x_row, int n
   cel_err err = {0};
   const cel_engine_driver *driver = &cel_engine_native;
   cel_hlo_module *m;
-  cel_program *p;
+  cel_program *p = NULL;
   cel_engine *e;
-  cel_executable *x;
+  cel_executable *x = NULL;
   cel_engine_options o = {.device = "", .precision = "f32", .n_threads = n_threads};
   if (driver->open(&o, &e, &err) != CEL_OK) fail_msg("%s", err.text);
-  if (cel_hlo_parse(cel_str_of(text), "test", &m, &err) != CEL_OK || cel_program_new(m, NULL, &p, &err) != CEL_OK) fail_msg("%s", err.text);
+  if (cel_hlo_parse(cel_str_of(text), "test", &m, &err) != CEL_OK || cel_program_new(m, NULL, &p, &err) != CEL_OK)
+    fail_msg("%s", err.text);
   cel_buffer *weights[8] = {0};
   const void *inputs[8] = {0}, *results[1];
   for (int i = 0; i < p->n_params; i++) {
@@ -100,7 +111,8 @@ static void run(const char *text, const data *d, int first, int64_t x_row, int n
                          : driver->upload(e, p->params[i].type, d->w, true, &weights[i], &err);
     if (s != CEL_OK) fail_msg("%s", err.text);
   }
-  if (driver->compile(e, p, weights, &x, &err) != CEL_OK || driver->execute(x, NULL, inputs, results, &err) != CEL_OK) fail_msg("%s", err.text);
+  if (driver->compile(e, p, weights, &x, &err) != CEL_OK || driver->execute(x, NULL, inputs, results, &err) != CEL_OK)
+    fail_msg("%s", err.text);
   memcpy(out, results[0], (size_t)cel_hlo_bytes(p->entry->result_types[0]));
   driver->discard(x);
   for (int i = 0; i < p->n_params; i++) driver->release(weights[i]);
@@ -121,7 +133,8 @@ static void linear_is_right(const data *d, const float *got, bool biased) {
     for (int r = 0; r < OUT; r++) {
       int e = clamped(d->ids[i]);
       double want = product(d, d->x + i / K * IN, e, r) + (biased ? (double)d->bias[e * OUT + r] : 0);
-      if (!(fabs((double)got[i * OUT + r] - want) < 1e-4)) fail_msg("pair %d, row %d: %g, not %g", i, r, (double)got[i * OUT + r], want);
+      if (!(fabs((double)got[i * OUT + r] - want) < 1e-4))
+        fail_msg("pair %d, row %d: %g, not %g", i, r, (double)got[i * OUT + r], want);
     }
 }
 
@@ -131,9 +144,11 @@ static void combine_is_right(const data *d, const float *got) {
       double want = 0;
       for (int k = 0; k < K; k++) {
         int e = clamped(d->ids[t * K + k]);
-        want += (double)d->weights[t * K + k] * (product(d, d->x + (t * K + k) * IN, e, r) + (double)d->bias[e * OUT + r]);
+        want += (double)d->weights[t * K + k] *
+                (product(d, d->x + (t * K + k) * IN, e, r) + (double)d->bias[e * OUT + r]);
       }
-      if (!(fabs((double)got[t * OUT + r] - want) < 2e-4)) fail_msg("token %d, row %d: %g, not %g", t, r, (double)got[t * OUT + r], want);
+      if (!(fabs((double)got[t * OUT + r] - want) < 2e-4))
+        fail_msg("token %d, row %d: %g, not %g", t, r, (double)got[t * OUT + r], want);
     }
 }
 
@@ -243,7 +258,8 @@ static void the_largest_come_first_and_of_equals_the_lower(void **state) {
       "func.func @main(%x: tensor<5x6xf32> {mlxcel.input = \"x\"}) -> tensor<5x3xi32> {\n"
       "%0 = stablehlo.composite \"mlxcel.top_k\" %x {composite_attributes = {k = 3 : i64}, decomposition = @f} : "
       "(tensor<5x6xf32>) -> tensor<5x3xi32>\nreturn %0 : tensor<5x3xi32>\n}\n"
-      "func.func private @f(%x: tensor<5x6xf32>) -> tensor<5x3xi32> {\n%0 = stablehlo.constant dense<0> : tensor<5x3xi32>\n"
+      "func.func private @f(%x: tensor<5x6xf32>) -> tensor<5x3xi32> {\n%0 = stablehlo.constant dense<0> : "
+      "tensor<5x3xi32>\n"
       "return %0 : tensor<5x3xi32>\n}\n";
   static const float rows[5][6] = {{1, 2, 3, 4, 5, 6},
                                    {7, 7, 7, 7, 7, 7},

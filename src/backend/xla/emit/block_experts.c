@@ -103,9 +103,10 @@ static const cel_hlo_func *decomposition(cel_emit *e, const cel_emit_weight *w, 
   const int64_t *d = ids->type->dims;
   const char *name = weights ? "expert_combine" : "expert_linear";
   cel_emit_scope scope;
-  const cel_hlo_func *made = cel_emit_begin(e, &scope, name, "%s %s %d %d %d %lld %lld %lld %lld %lld %d", name, s->format, s->bits,
-                                            s->group, (int)s->scale_type, (long long)d[0], (long long)d[1], (long long)s->experts,
-                                            (long long)s->rows, (long long)s->cols, bias != NULL);
+  const cel_hlo_func *made = cel_emit_begin(e, &scope, name, "%s %s %d %d %d %lld %lld %lld %lld %lld %d", name,
+                                            s->format, s->bits, s->group, (int)s->scale_type, (long long)d[0],
+                                            (long long)d[1], (long long)s->experts, (long long)s->rows,
+                                            (long long)s->cols, bias != NULL);
   if (made) return made;
   cel_hlo_builder *b = &e->b;
   args a = arguments(b, w, x, ids, weights, bias);
@@ -130,7 +131,8 @@ static hlo composite(cel_emit *e, const cel_emit_weight *w, hlo x, hlo ids, hlo 
   if (bias) operands[n++] = bias;
   int n_attrs = cel_emit_storage_attrs(b, &w->storage, attrs);
   attrs[n_attrs++] = cel_hlo_new_bool(b, "biased", bias != NULL);
-  return cel_hlo_composite(b, weights ? "mlxcel.expert_combine" : "mlxcel.expert_linear", operands, n, attrs, n_attrs, f);
+  return cel_hlo_composite(b, weights ? "mlxcel.expert_combine" : "mlxcel.expert_linear", operands, n, attrs, n_attrs,
+                           f);
 }
 
 static hlo bias_of(cel_emit *e, const cel_emit_weight *w) {

@@ -32,7 +32,8 @@ static hlo shared(cel_emit *e, int layer, hlo h) {
   if (e->arch->moe.shared == CEL_SHARED_PLAIN || !y) return y;
   hlo by = cel_hlo_unary(b, CEL_HLO_LOGISTIC, cel_emit_linear(e, CEL_W_SHARED_SWITCH, layer, h));  // [N, 1]
   int64_t n = y->type->dims[0], map[1] = {0};
-  return cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, cel_hlo_broadcast(b, cel_hlo_reshape(b, by, 1, &n), 2, y->type->dims, map));
+  return cel_hlo_binary(b, CEL_HLO_MULTIPLY, y,
+                        cel_hlo_broadcast(b, cel_hlo_reshape(b, by, 1, &n), 2, y->type->dims, map));
 }
 
 hlo cel_emit_moe(cel_emit *e, int layer, hlo h) {

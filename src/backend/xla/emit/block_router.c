@@ -27,11 +27,13 @@ static const cel_hlo_func *top_k_decomposition(cel_emit *e, hlo x, int64_t k) {
   if (!x) return NULL;
   cel_emit_scope scope;
   const int64_t *d = x->type->dims;
-  const cel_hlo_func *made = cel_emit_begin(e, &scope, "top_k", "top_k %lld %lld %lld", (long long)d[0], (long long)d[1], (long long)k);
+  const cel_hlo_func *made =
+      cel_emit_begin(e, &scope, "top_k", "top_k %lld %lld %lld", (long long)d[0], (long long)d[1], (long long)k);
   if (made) return made;
   cel_hlo_builder *b = &e->b;
   hlo left = cel_hlo_arg(b, "x", x->type), places = cel_hlo_iota(b, CEL_ET_I32, 2, d, 1), out[64] = {0};
-  hlo nowhere = cel_hlo_splat(b, CEL_ET_I32, 2, d, (double)(d[1] - 1)), lowest = cel_hlo_splat(b, CEL_ET_F32, 2, d, -INFINITY);
+  hlo nowhere = cel_hlo_splat(b, CEL_ET_I32, 2, d, (double)(d[1] - 1)),
+      lowest = cel_hlo_splat(b, CEL_ET_F32, 2, d, -INFINITY);
   int64_t column[2] = {d[0], 1};
   for (int64_t j = 0; j < k; j++) {
     hlo is_most = cel_hlo_compare(b, "EQ", left, spread(b, row_reduce(b, CEL_HLO_MAXIMUM, left), left));
@@ -44,7 +46,8 @@ static const cel_hlo_func *top_k_decomposition(cel_emit *e, hlo x, int64_t k) {
 
 hlo cel_emit_top_k(cel_emit *e, hlo x, int64_t k) {
   cel_hlo_builder *b = &e->b;
-  if (k < 1 || k > 64) cel_hlo_refuse(b, CEL_UNSUPPORTED, "%lld experts for each token; 1 to 64 are supported", (long long)k);
+  if (k < 1 || k > 64)
+    cel_hlo_refuse(b, CEL_UNSUPPORTED, "%lld experts for each token; 1 to 64 are supported", (long long)k);
   if (b->err.status != CEL_OK) return NULL;
   cel_hlo_attr *attrs[1] = {cel_hlo_new_int(b, "k", CEL_ET_I64, k)};
   return cel_hlo_composite(b, "mlxcel.top_k", &x, 1, attrs, 1, top_k_decomposition(e, x, k));
@@ -65,7 +68,8 @@ static hlo group_scores(cel_emit *e, hlo x, int64_t groups, bool two) {
   cel_hlo_builder *b = &e->b;
   int64_t n = x->type->dims[0], flat[2] = {n * groups, x->type->dims[1] / groups}, dims[2] = {n, groups};
   x = cel_hlo_reshape(b, x, 2, flat);
-  hlo best = two ? row_reduce(b, CEL_HLO_ADD, cel_emit_pick(b, x, cel_emit_top_k(e, x, 2))) : row_reduce(b, CEL_HLO_MAXIMUM, x);
+  hlo best = two ? row_reduce(b, CEL_HLO_ADD, cel_emit_pick(b, x, cel_emit_top_k(e, x, 2)))
+                 : row_reduce(b, CEL_HLO_MAXIMUM, x);
   return cel_hlo_reshape(b, best, 2, dims);
 }
 
@@ -114,7 +118,8 @@ static cel_chosen sparsemixer(cel_emit *e, hlo s) {
     parts[i] = cel_hlo_reshape(b, row_reduce(b, CEL_HLO_ADD, z), 2, column);
   }
   hlo sums = cel_hlo_concat(b, parts, 2, 1);
-  c.weights = sums ? cel_hlo_binary(b, CEL_HLO_DIVIDE, cel_hlo_splat(b, CEL_ET_F32, 2, sums->type->dims, 1), sums) : NULL;
+  c.weights = sums ? cel_hlo_binary(b, CEL_HLO_DIVIDE, cel_hlo_splat(b, CEL_ET_F32, 2, sums->type->dims, 1), sums)
+                   : NULL;
   return c;
 }
 

@@ -60,7 +60,8 @@ static void pack(job *j, const cel_step *s) {
   const float *x = at(j->m, s->in[0]);
   uint8_t *packs = (e->private_pack ? j->m->scratch : (uint8_t *)at(j->m, s->scratch_slot)) + e->packs_at;
   range mine = e->private_pack ? (range){0, e->sources} : share(j->m, false, e->sources, 1);
-  k->linear_pack(w, x + mine.begin * w->cols, w->cols, mine.end - mine.begin, packs + mine.begin * e->pack_bytes, e->pack_bytes);
+  k->linear_pack(w, x + mine.begin * w->cols, w->cols, mine.end - mine.begin, packs + mine.begin * e->pack_bytes,
+                 e->pack_bytes);
   if (!e->private_pack) cel_pool_barrier(j->m->r->pool, j->m->index);
   j->packs = packs;
 }
@@ -75,15 +76,18 @@ static cel_linear rows_of(const cel_expert_stack *s, int64_t x, range r) {
   w.rows = r.end - r.begin;
   w.w = s->weights[x] + r.begin * w.w_row_bytes;
   if (!s->scales) return w;
-  int64_t item = w.format != CEL_LIN_AFFINE ? 1 : w.scale_type == CEL_LIN_F32 ? 4 : 2, at_row = r.begin * (w.cols / w.group) * item;
+  int64_t item = w.format != CEL_LIN_AFFINE    ? 1
+                 : w.scale_type == CEL_LIN_F32 ? 4
+                                               : 2,
+          at_row = r.begin * (w.cols / w.group) * item;
   w.scales = s->scales[x] + at_row;
   if (s->biases) w.biases = s->biases[x] + at_row;
   return w;
 }
 
 // n pairs of expert x, their packed rows at `packed`, to dst[pair].
-static void multiply(const job *j, const cel_expert_stack *s, int64_t x, const int32_t *pairs, int64_t n, const uint8_t *packed,
-                     float *dst) {
+static void multiply(const job *j, const cel_expert_stack *s, int64_t x, const int32_t *pairs, int64_t n,
+                     const uint8_t *packed, float *dst) {
   const cel_kernels *k = &j->m->r->plan->kernels;
   range r = share(j->m, false, s->w.rows, 8);
   int64_t width = r.end - r.begin;

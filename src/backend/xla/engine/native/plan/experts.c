@@ -23,7 +23,8 @@ static bool has_top_k(const cel_hlo_op *op) {
   if (op->n_operands != 1 || op->n_results != 1) return false;
   const cel_hlo_type *x = op->operands[0]->type, *y = op->results[0].type;
   int64_t k = number(op, "k");
-  return is(x, CEL_ET_F32, 2) && is(y, CEL_ET_I32, 2) && x->dims[0] == y->dims[0] && y->dims[1] == k && k > 0 && k <= x->dims[1];
+  return is(x, CEL_ET_F32, 2) && is(y, CEL_ET_I32, 2) && x->dims[0] == y->dims[0] && y->dims[1] == k && k > 0 &&
+         k <= x->dims[1];
 }
 
 // Where the operands are.
@@ -42,16 +43,20 @@ static operands operands_of(const cel_hlo_op *op) {
 static bool fits(const cel_hlo_op *op, operands o) {
   const cel_hlo_type *x = op->operands[0]->type, *ids = op->operands[1]->type, *y = op->results[0].type;
   const cel_hlo_type *w = op->operands[o.first]->type;
-  if (!is(ids, CEL_ET_I32, 2) || !is(x, CEL_ET_F32, o.combine ? 3 : 2) || !is(y, CEL_ET_F32, o.combine ? 2 : 3)) return false;
+  if (!is(ids, CEL_ET_I32, 2) || !is(x, CEL_ET_F32, o.combine ? 3 : 2) || !is(y, CEL_ET_F32, o.combine ? 2 : 3))
+    return false;
   int64_t n = ids->dims[0], k = ids->dims[1], rows = w->dims[1];
-  if (w->rank != 3 || w->dims[0] < 1 || rows < 1 || k < 1 || n < 1 || n * k > INT32_MAX / 2 || x->dims[0] != n || y->dims[0] != n) return false;
+  if (w->rank != 3 || w->dims[0] < 1 || rows < 1 || k < 1 || n < 1 || n * k > INT32_MAX / 2 || x->dims[0] != n ||
+      y->dims[0] != n)
+    return false;
   if (o.biased) {
     const cel_hlo_type *b = op->operands[op->n_operands - 1]->type;
     if (!is(b, CEL_ET_F32, 2) || b->dims[0] != w->dims[0] || b->dims[1] != rows) return false;
   }
   if (!o.combine) return y->dims[1] == k && y->dims[2] == rows;
   const cel_hlo_type *weights = op->operands[2]->type;
-  return is(weights, CEL_ET_F32, 2) && weights->dims[0] == n && weights->dims[1] == k && x->dims[1] == k && y->dims[1] == rows;
+  return is(weights, CEL_ET_F32, 2) && weights->dims[0] == n && weights->dims[1] == k && x->dims[1] == k &&
+         y->dims[1] == rows;
 }
 
 bool cel_plan_has_experts(const cel_hlo_op *op) {
@@ -104,7 +109,8 @@ static cel_status fill_stack(cel_plan *p, const cel_node *n, operands o, cel_exp
 static cel_step *open_experts(cel_plan *p, const cel_node *n, const cel_expert_stack *stack) {
   cel_step *s = p->n_steps ? &p->steps[p->n_steps - 1] : NULL;
   if (!s || s->kind != CEL_STEP_EXPERTS || s->u.experts->combine || s->u.experts->n == CEL_EXPERT_STACKS) return NULL;
-  bool same = cel_plan_root(p, s->in[0]) == cel_plan_root(p, n->in[0]) && cel_plan_root(p, s->in[1]) == cel_plan_root(p, n->in[1]);
+  bool same = cel_plan_root(p, s->in[0]) == cel_plan_root(p, n->in[0]) &&
+              cel_plan_root(p, s->in[1]) == cel_plan_root(p, n->in[1]);
   return same && cel_linear_same_pack(&s->u.experts->stack[0].w, &stack->w) ? s : NULL;
 }
 
@@ -115,8 +121,12 @@ static cel_step *new_experts(cel_plan *p, const cel_node *n, operands o, const c
   if (!e) return NULL;
   s->n_in = o.first;  // the weights are read through their own pointers
   s->n_out = 0;
-  *e = (cel_experts){.combine = o.combine, .experts = n->op->operands[o.first]->type->dims[0], .tokens = ids->dims[0],
-                     .k = ids->dims[1], .pack_bytes = cel_linear_pack_bytes(&stack->w), .private_pack = ids->dims[0] <= 4};
+  *e = (cel_experts){.combine = o.combine,
+                     .experts = n->op->operands[o.first]->type->dims[0],
+                     .tokens = ids->dims[0],
+                     .k = ids->dims[1],
+                     .pack_bytes = cel_linear_pack_bytes(&stack->w),
+                     .private_pack = ids->dims[0] <= 4};
   e->sources = e->combine ? e->tokens * e->k : e->tokens;
   s->u.experts = e;
   return s;

@@ -34,7 +34,8 @@ static bool fits_words(const cel_hlo_op *op, int first, int n, cel_linear_format
   int64_t bits = int_of(op, "bits"), group = int_of(op, "group");
   if (w->etype != CEL_ET_UI32 || bits < 2 || bits > 8 || bits == 7) return false;
   if (affine && group != 32 && group != 64 && group != 128) return false;
-  if (!affine && (bits != (f == CEL_LIN_MLX_MXFP8 ? 8 : 4) || group != (f == CEL_LIN_MLX_NVFP4 ? 16 : 32))) return false;
+  if (!affine && (bits != (f == CEL_LIN_MLX_MXFP8 ? 8 : 4) || group != (f == CEL_LIN_MLX_NVFP4 ? 16 : 32)))
+    return false;
   if (cols % 32 || cols % group || last_dim(w) != cols / 32 * bits || !beside(w, s, cols / group)) return false;
   if (!affine) return s->etype == CEL_ET_UI8;
   const cel_hlo_type *b = op->operands[first + 2]->type;
