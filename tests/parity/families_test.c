@@ -62,7 +62,8 @@ static void check(const char *name, const char *precision, double bound) {
 }
 
 // One row per folder of tests/data/oracle: what it proves, and the fraction of its largest logit that 16-bit activations
-// may be off by (0: f32 only). Measured at 16 bits: 0.9e-4 to 2.8e-4; 3.2e-4 where rows are 256 wide, 4e-4 where a soft cap holds logits small.
+// may be off by (0: f32 only). Measured at 16 bits: 0.9e-4 to 2.8e-4; 3.2e-4 where rows are 256 wide, 4e-4 where a soft cap
+// holds logits small.
 typedef struct row {
   const char *folder, *proves;
   double at_16_bits;
