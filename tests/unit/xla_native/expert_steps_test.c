@@ -24,7 +24,7 @@ static void linear_text(char *out, size_t size, int n, bool biased) {
   snprintf(out, size,
            "func.func @main(%%x: tensor<%dx40xf32> {mlxcel.input = \"x\"}, %%ids: tensor<%dx2xi32> {mlxcel.input = "
            "\"ids\"}, "
-           "%%w: tensor<5x24x40xf32> {mlxcel.weight = \"w\"}, %%b: tensor<5x24xf32> {mlxcel.input = \"b\"}) -> "
+           "%%w: tensor<5x24x40xf32> {mlxcel.weight = \"w\"}, %%b: tensor<120xf32> {mlxcel.weight = \"b\"}) -> "
            "tensor<%dx2x24xf32> {\n"
            "%%0 = stablehlo.composite \"mlxcel.expert_linear\" %%x, %%ids, %%w%s {composite_attributes = {biased = %s, "
            "format = "
@@ -34,25 +34,25 @@ static void linear_text(char *out, size_t size, int n, bool biased) {
            "func.func private @f(%%x: tensor<%dx40xf32>, %%ids: tensor<%dx2xi32>, %%w: tensor<5x24x40xf32>%s) -> "
            "tensor<%dx2x24xf32> {\n"
            "%%0 = stablehlo.constant dense<0.0> : tensor<%dx2x24xf32>\nreturn %%0 : tensor<%dx2x24xf32>\n}\n",
-           n, n, n, biased ? ", %b" : "", biased ? "true" : "false", n, n, biased ? ", tensor<5x24xf32>" : "", n, n, n,
-           n, biased ? ", %b: tensor<5x24xf32>" : "", n, n, n);
+           n, n, n, biased ? ", %b" : "", biased ? "true" : "false", n, n, biased ? ", tensor<120xf32>" : "", n, n, n,
+           n, biased ? ", %b: tensor<120xf32>" : "", n, n, n);
 }
 
 static void combine_text(char *out, size_t size, int n) {
   snprintf(out, size,
            "func.func @main(%%x: tensor<%dx2x40xf32> {mlxcel.input = \"x\"}, %%ids: tensor<%dx2xi32> {mlxcel.input = "
            "\"ids\"}, "
-           "%%w: tensor<5x24x40xf32> {mlxcel.weight = \"w\"}, %%b: tensor<5x24xf32> {mlxcel.input = \"b\"}, %%s: "
+           "%%w: tensor<5x24x40xf32> {mlxcel.weight = \"w\"}, %%b: tensor<120xf32> {mlxcel.weight = \"b\"}, %%s: "
            "tensor<%dx2xf32> "
            "{mlxcel.input = \"s\"}) -> tensor<%dx24xf32> {\n"
            "%%0 = stablehlo.composite \"mlxcel.expert_combine\" %%x, %%ids, %%s, %%w, %%b {composite_attributes = "
            "{biased = true, "
            "format = \"F32\"}, decomposition = @f} : (tensor<%dx2x40xf32>, tensor<%dx2xi32>, tensor<%dx2xf32>, "
            "tensor<5x24x40xf32>, "
-           "tensor<5x24xf32>) -> tensor<%dx24xf32>\nreturn %%0 : tensor<%dx24xf32>\n}\n"
+           "tensor<120xf32>) -> tensor<%dx24xf32>\nreturn %%0 : tensor<%dx24xf32>\n}\n"
            "func.func private @f(%%x: tensor<%dx2x40xf32>, %%ids: tensor<%dx2xi32>, %%s: tensor<%dx2xf32>, %%w: "
            "tensor<5x24x40xf32>, "
-           "%%b: tensor<5x24xf32>) -> tensor<%dx24xf32> {\n%%0 = stablehlo.constant dense<0.0> : tensor<%dx24xf32>\n"
+           "%%b: tensor<120xf32>) -> tensor<%dx24xf32> {\n%%0 = stablehlo.constant dense<0.0> : tensor<%dx24xf32>\n"
            "return %%0 : tensor<%dx24xf32>\n}\n",
            n, n, n, n, n, n, n, n, n, n, n, n, n, n, n);
 }
@@ -63,7 +63,8 @@ typedef struct data {
   float x[TOKENS * K * IN], bias[EXPERTS * OUT], weights[TOKENS * K];
   int32_t ids[TOKENS * K];
   float w[EXPERTS][OUT * IN];
-  const void *parts[EXPERTS];
+  const void *parts[EXPERTS], *bias_parts[EXPERTS];
+  int n_parts;
 } data;
 
 static float small_number(uint32_t *seed) {
@@ -81,8 +82,10 @@ static data *new_data(void) {
   for (int e = 0; e < EXPERTS; e++) {
     for (int i = 0; i < OUT * IN; i++) d->w[e][i] = small_number(&seed);
     d->parts[e] = d->w[e];
+    d->bias_parts[e] = d->bias + e * OUT;
   }
   for (int i = 0; i < TOKENS * K; i++) d->ids[i] = (i * 7 / 3) % EXPERTS;
+  d->n_parts = EXPERTS;
   return d;
 }
 
@@ -104,11 +107,13 @@ static void run(const char *text, const data *d, int first, int64_t x_row, int n
     const char *name = p->params[i].name;
     if (!strcmp(name, "x")) inputs[i] = d->x + first * x_row;
     if (!strcmp(name, "ids")) inputs[i] = d->ids + first * K;
-    if (!strcmp(name, "b")) inputs[i] = d->bias;
     if (!strcmp(name, "s")) inputs[i] = d->weights + first * K;
-    if (strcmp(name, "w") != 0) continue;
-    cel_status s = parts ? driver->upload_parts(e, p->params[i].type, d->parts, EXPERTS, &weights[i], &err)
-                         : driver->upload(e, p->params[i].type, d->w, true, &weights[i], &err);
+    if (strcmp(name, "w") != 0 && strcmp(name, "b") != 0) continue;
+    bool bias = name[0] == 'b';
+    cel_status s =
+        parts
+            ? driver->upload_parts(e, p->params[i].type, bias ? d->bias_parts : d->parts, d->n_parts, &weights[i], &err)
+            : driver->upload(e, p->params[i].type, bias ? (const void *)d->bias : d->w, true, &weights[i], &err);
     if (s != CEL_OK) fail_msg("%s", err.text);
   }
   if (driver->compile(e, p, weights, &x, &err) != CEL_OK || driver->execute(x, NULL, inputs, results, &err) != CEL_OK)
@@ -250,6 +255,41 @@ static void ids_from_outside_are_clamped(void **state) {
   free(d);
 }
 
+// A file may have fewer experts, or more, whose bytes come to the same.
+static void as_many_parts_as_experts_are_needed(void **state) {
+  (void)state;
+  char text[4000];
+  data *d = new_data();
+  linear_text(text, sizeof text, TOKENS, true);
+  for (d->n_parts = 4; d->n_parts <= 8; d->n_parts += 4) {
+    const void *parts[8];
+    cel_err err = {0};
+    cel_hlo_module *m = NULL;
+    cel_program *p = NULL;
+    cel_engine *e = NULL;
+    cel_executable *x = NULL;
+    cel_buffer *weights[8] = {0};
+    cel_engine_options o = {.device = "", .precision = "f32", .n_threads = 1};
+    for (int i = 0; i < 8; i++) parts[i] = d->w[0];
+    assert_int_equal(cel_engine_native.open(&o, &e, &err), CEL_OK);
+    assert_int_equal(cel_hlo_parse(cel_str_of(text), "test", &m, &err), CEL_OK);
+    assert_int_equal(cel_program_new(m, NULL, &p, &err), CEL_OK);
+    for (int i = 0; i < p->n_params; i++) {
+      const cel_param *q = &p->params[i];
+      if (!strcmp(q->name, "w"))
+        assert_int_equal(cel_engine_native.upload_parts(e, q->type, parts, d->n_parts, &weights[i], &err), CEL_OK);
+      if (!strcmp(q->name, "b"))
+        assert_int_equal(cel_engine_native.upload(e, q->type, d->bias, true, &weights[i], &err), CEL_OK);
+    }
+    assert_int_equal(cel_engine_native.compile(e, p, weights, &x, &err), CEL_INVALID);
+    assert_non_null(strstr(err.text, "as many as there are experts"));
+    for (int i = 0; i < p->n_params; i++) cel_engine_native.release(weights[i]);
+    cel_engine_native.close(e);
+    cel_program_free(p);
+  }
+  free(d);
+}
+
 // ---- the choice ------------------------------------------------------------------------------------
 
 static void the_largest_come_first_and_of_equals_the_lower(void **state) {
@@ -284,6 +324,7 @@ int main(void) {
       cmocka_unit_test(all_tokens_may_go_to_one_expert),
       cmocka_unit_test(an_expert_that_nobody_chose_is_not_read),
       cmocka_unit_test(ids_from_outside_are_clamped),
+      cmocka_unit_test(as_many_parts_as_experts_are_needed),
       cmocka_unit_test(the_largest_come_first_and_of_equals_the_lower),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

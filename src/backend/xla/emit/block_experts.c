@@ -17,6 +17,12 @@ static args arguments(cel_hlo_builder *b, const cel_emit_weight *w, hlo x, hlo i
   return a;
 }
 
+// A bias as stored, [E * rows], to f32 [E, rows].
+static hlo bias_rows(cel_hlo_builder *b, const cel_storage *s, hlo bias) {
+  int64_t dims[2] = {s->experts, s->rows};
+  return bias ? cel_hlo_reshape(b, cel_hlo_convert(b, bias, CEL_ET_F32), 2, dims) : NULL;
+}
+
 // [n, rows, words] -> [n * rows, words], as block_dequant.c takes it.
 static hlo as_rows(cel_hlo_builder *b, hlo x) {
   if (!x) return NULL;
@@ -68,7 +74,8 @@ static hlo through_chosen(cel_hlo_builder *b, const cel_storage *s, const args *
   cel_hlo_dot_dims each = {.n_batch = 1, .n_contract = 1, .lhs_contract = {1}, .rhs_contract = {2}};
   hlo y = cel_hlo_reshape(b, cel_hlo_dot(b, rows, chosen_matrices(b, s, a), &each, CEL_ET_F32), 3, dims);
   if (!a->bias) return y;
-  return cel_hlo_binary(b, CEL_HLO_ADD, y, cel_hlo_reshape(b, take(b, a->bias, flat_ids(b, a->ids)), 3, dims));
+  return cel_hlo_binary(b, CEL_HLO_ADD, y,
+                        cel_hlo_reshape(b, take(b, bias_rows(b, s, a->bias), flat_ids(b, a->ids)), 3, dims));
 }
 
 static bool few(const cel_storage *s, hlo ids) { return ids && cel_hlo_elements(ids->type) <= s->experts; }
@@ -79,7 +86,8 @@ static hlo linear_of_all(cel_hlo_builder *b, const cel_storage *s, const args *a
   cel_hlo_dot_dims pick = {.n_batch = 1, .n_contract = 1, .lhs_contract = {2}, .rhs_contract = {1}};
   hlo y = cel_hlo_dot(b, a->x, widen(b, s, a->w, a->scales, a->biases, s->experts), &all, CEL_ET_F32);
   int64_t map[2] = {1, 2};
-  if (a->bias && y) y = cel_hlo_binary(b, CEL_HLO_ADD, y, cel_hlo_broadcast(b, a->bias, 3, y->type->dims, map));
+  if (a->bias && y)
+    y = cel_hlo_binary(b, CEL_HLO_ADD, y, cel_hlo_broadcast(b, bias_rows(b, s, a->bias), 3, y->type->dims, map));
   return cel_hlo_dot(b, one_hot(b, a->ids, s->experts), y, &pick, CEL_ET_F32);
 }
 
@@ -94,7 +102,7 @@ static hlo combine_of_all(cel_hlo_builder *b, const cel_storage *s, const args *
   cel_hlo_dot_dims over_k = {.n_batch = 1, .n_contract = 1, .lhs_contract = {1}, .rhs_contract = {1}};
   cel_hlo_dot_dims over_experts = {.n_contract = 1, .lhs_contract = {1}, .rhs_contract = {0}};
   hlo weight = cel_hlo_dot(b, hot, a->weights, &over_k, CEL_ET_F32);  // [N, E]
-  return cel_hlo_binary(b, CEL_HLO_ADD, y, cel_hlo_dot(b, weight, a->bias, &over_experts, CEL_ET_F32));
+  return cel_hlo_binary(b, CEL_HLO_ADD, y, cel_hlo_dot(b, weight, bias_rows(b, s, a->bias), &over_experts, CEL_ET_F32));
 }
 
 static const cel_hlo_func *decomposition(cel_emit *e, const cel_emit_weight *w, hlo x, hlo ids, hlo weights, hlo bias) {
@@ -135,11 +143,6 @@ static hlo composite(cel_emit *e, const cel_emit_weight *w, hlo x, hlo ids, hlo 
                            f);
 }
 
-static hlo bias_of(cel_emit *e, const cel_emit_weight *w) {
-  int64_t dims[2] = {w->storage.experts, w->storage.rows};
-  return w->bias ? cel_hlo_reshape(&e->b, w->bias, 2, dims) : NULL;
-}
-
 // Each chosen expert's scale, [N, k].
 static hlo scales_of(cel_emit *e, const cel_emit_weight *w, hlo ids) {
   if (!ids) return NULL;
@@ -150,15 +153,16 @@ static hlo scales_of(cel_emit *e, const cel_emit_weight *w, hlo ids) {
 hlo cel_emit_expert_linear(cel_emit *e, cel_weight_role role, int layer, hlo x, hlo ids) {
   const cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
   cel_hlo_builder *b = &e->b;
-  hlo bias = bias_of(e, w);
-  if (!w->global_scale) return composite(e, w, x, ids, NULL, bias);
+  if (!w->global_scale) return composite(e, w, x, ids, NULL, w->bias);
   hlo y = times_weights(b, composite(e, w, x, ids, NULL, NULL), scales_of(e, w, ids));
-  if (!bias || !y) return y;
-  return cel_hlo_binary(b, CEL_HLO_ADD, y, cel_hlo_reshape(b, take(b, bias, flat_ids(b, ids)), 3, y->type->dims));
+  if (!w->bias || !y) return y;
+  return cel_hlo_binary(
+      b, CEL_HLO_ADD, y,
+      cel_hlo_reshape(b, take(b, bias_rows(b, &w->storage, w->bias), flat_ids(b, ids)), 3, y->type->dims));
 }
 
 hlo cel_emit_expert_combine(cel_emit *e, cel_weight_role role, int layer, hlo a, cel_chosen c) {
   const cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
   if (w->global_scale) a = times_weights(&e->b, a, scales_of(e, w, c.ids));
-  return composite(e, w, a, c.ids, c.weights, bias_of(e, w));
+  return composite(e, w, a, c.ids, c.weights, w->bias);
 }

@@ -23,7 +23,7 @@
 //   embedding, quantized_embedding (ids [N], weight...) -> [N, width]
 //   top_k                       (x [R, n]) {k} -> i32 [R, k]: where the k largest are, the largest first, of equal ones the
 //                               lower index
-//   expert_linear               (x [N, in], ids i32 [N, k], stack..., [bias [E, out]]) {format.., biased} -> [N, k, out]:
+//   expert_linear               (x [N, in], ids i32 [N, k], stack..., [bias [E * out]]) {format.., biased} -> [N, k, out]:
 //                               row t, place j is x[t] through expert ids[t, j]; ids clamp
 //   expert_combine              (a [N, k, in], ids, weights [N, k], stack..., [bias]) -> [N, out]: the k products of a token
 //                               times their weights, summed. The ids of one token differ.

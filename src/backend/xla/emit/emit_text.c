@@ -88,7 +88,7 @@ static void widen_vectors(cel_emit *e) {
   for (int64_t i = 0; i < n; i++) {
     cel_emit_weight *w = &e->weights[i];
     if (w->vector) w->vector = cel_hlo_convert(&e->b, w->vector, CEL_ET_F32);
-    if (w->bias) w->bias = cel_hlo_convert(&e->b, w->bias, CEL_ET_F32);
+    if (w->bias && w->storage.experts == 0) w->bias = cel_hlo_convert(&e->b, w->bias, CEL_ET_F32);
     if (w->global_scale) w->global_scale = cel_hlo_convert(&e->b, w->global_scale, CEL_ET_F32);
   }
 }

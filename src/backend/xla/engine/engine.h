@@ -43,7 +43,7 @@ typedef struct cel_engine_driver {
   // needed where the engine can read it in place. No alignment is promised.
   cel_status (*upload)(cel_engine *engine, const cel_hlo_type *type, const void *host, bool lent, cel_buffer **out,
                        cel_err *err);
-  // The same of a tensor [n, ...] that lies in n equal parts, lent. NULL where the engine wants it in one piece.
+  // The same of a tensor that lies in n equal parts, lent. NULL where the engine wants it in one piece.
   cel_status (*upload_parts)(cel_engine *engine, const cel_hlo_type *type, const void *const *parts, int64_t n,
                              cel_buffer **out, cel_err *err);
   // A zeroed tensor for a state. Where the engine can, memory appears as it is touched.

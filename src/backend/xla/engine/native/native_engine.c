@@ -32,7 +32,7 @@ struct cel_buffer {
   int64_t dims[CEL_HLO_MAX_RANK], bytes;
   int item_bytes;
   void *data;  // NULL: in parts, and nothing has asked for one piece
-  const void **parts;  // [dims[0]], lent; NULL: in one piece
+  const void **parts;  // lent, ended by NULL; NULL: in one piece
   enum { BUFFER_LENT, BUFFER_OWNED, BUFFER_MAPPED } storage;
 };
 
@@ -144,7 +144,7 @@ static cel_status native_upload_parts(cel_engine *e, const cel_hlo_type *t, cons
                                       cel_buffer **out, cel_err *err) {
   (void)e;
   *out = NULL;
-  if (t->rank < 1 || t->dims[0] != n) return cel_fail(err, CEL_INVALID, "%lld parts do not make up the tensor", (long long)n);
+  if (n < 1 || cel_hlo_bytes(t) % n != 0) return cel_fail(err, CEL_INVALID, "%lld parts do not make up the tensor", (long long)n);
   cel_buffer *b = new_buffer(t, err);
   if (!b) return CEL_OOM;
   b->parts = calloc((size_t)n + 1, sizeof *b->parts);
@@ -152,7 +152,7 @@ static cel_status native_upload_parts(cel_engine *e, const cel_hlo_type *t, cons
     native_release(b);
     return cel_fail_oom(err, "a tensor's parts");
   }
-  if (n) memcpy(b->parts, parts, (size_t)n * sizeof *parts);
+  memcpy(b->parts, parts, (size_t)n * sizeof *parts);
   *out = b;
   return CEL_OK;
 }
@@ -163,9 +163,9 @@ static cel_status join_parts(cel_buffer *b, cel_err *err) {
   b->data = malloc((size_t)b->bytes + 1);
   if (!b->data) return cel_fail_oom(err, "a tensor's copy");
   b->storage = BUFFER_OWNED;
-  for (int64_t i = 0, n = b->dims[0], bytes = n ? b->bytes / n : 0; i < n; i++) {
-    memcpy((char *)b->data + i * bytes, b->parts[i], (size_t)bytes);
-  }
+  int64_t n = 0;
+  while (b->parts[n]) n++;
+  for (int64_t i = 0, bytes = b->bytes / n; i < n; i++) memcpy((char *)b->data + i * bytes, b->parts[i], (size_t)bytes);
   return CEL_OK;
 }
 

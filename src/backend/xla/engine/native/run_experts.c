@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend/xla/engine/native/run_member.h"
+#include "base/half.h"
 
 // The k largest of each row, the largest first; of equal ones the one that comes first. NaN is never the larger one.
 static void top_k(const float *x, int64_t n, int64_t k, int32_t *ids) {
@@ -85,6 +86,17 @@ static cel_linear rows_of(const cel_expert_stack *s, int64_t x, range r) {
   return w;
 }
 
+static float float_at(const uint8_t *p, cel_etype type, int64_t i) {
+  uint16_t half;
+  float whole;
+  if (type == CEL_ET_F32) {
+    memcpy(&whole, p + 4 * i, sizeof whole);
+    return whole;
+  }
+  memcpy(&half, p + 2 * i, sizeof half);
+  return type == CEL_ET_F16 ? cel_f16_to_f32(half) : cel_bf16_to_f32(half);
+}
+
 // n pairs of expert x, their packed rows at `packed`, to dst[pair].
 static void multiply(const job *j, const cel_expert_stack *s, int64_t x, const int32_t *pairs, int64_t n,
                      const uint8_t *packed, float *dst) {
@@ -92,14 +104,13 @@ static void multiply(const job *j, const cel_expert_stack *s, int64_t x, const i
   range r = share(j->m, false, s->w.rows, 8);
   int64_t width = r.end - r.begin;
   if (width <= 0) return;
-  const float *bias = s->bias < 0 ? NULL : (const float *)at(j->m, s->bias) + x * s->w.rows + r.begin;
   cel_linear w = rows_of(s, x, r);
   float *y = n == 1 ? dst + pairs[0] * s->w.rows + r.begin : (float *)(void *)(j->m->scratch + j->e->temp_at);
   k->linear_mul(&w, packed, j->e->pack_bytes, n, y, width, 0, width, j->m->scratch + j->e->scratch_at);
   for (int64_t i = 0; i < n; i++) {
     float *to = dst + pairs[i] * s->w.rows + r.begin;
     if (n > 1) memcpy(to, y + i * width, (size_t)width * sizeof *to);
-    if (bias) k->add(to, to, bias, width);
+    for (int64_t c = 0; s->bias && c < width; c++) to[c] += float_at(s->bias[x], s->bias_type, r.begin + c);
   }
 }
 

@@ -1,8 +1,8 @@
 // Composites of mixtures of experts: the choice, and products with the chosen experts' weights alone.
 //   mlxcel.top_k           (x f32 [rows, n]) {k}                                  -> i32 [rows, k]
-//   mlxcel.expert_linear   (x [N, in], ids i32 [N, k], weight..., [bias [E, out]])  -> [N, k, out]
+//   mlxcel.expert_linear   (x [N, in], ids i32 [N, k], weight..., [bias [E * out]])  -> [N, k, out]
 //   mlxcel.expert_combine  (a [N, k, in], ids, weights [N, k], weight..., [bias])   -> [N, out]
-// {format, bits, group, biased: the last operand is a bias}
+// {format, bits, group, biased: the last operand is a bias, of any float type}
 #include <string.h>
 
 #include "backend/xla/engine/native/plan/plan.h"
@@ -51,7 +51,8 @@ static bool fits(const cel_hlo_op *op, operands o) {
     return false;
   if (o.biased) {
     const cel_hlo_type *b = op->operands[op->n_operands - 1]->type;
-    if (!is(b, CEL_ET_F32, 2) || b->dims[0] != w->dims[0] || b->dims[1] != rows) return false;
+    bool is_float = b->etype == CEL_ET_F32 || b->etype == CEL_ET_F16 || b->etype == CEL_ET_BF16;
+    if (!is_float || b->rank != 1 || b->dims[0] != w->dims[0] * rows) return false;
   }
   if (!o.combine) return y->dims[1] == k && y->dims[2] == rows;
   const cel_hlo_type *weights = op->operands[2]->type;
@@ -88,20 +89,26 @@ static const uint8_t *const *pieces(cel_plan *p, int slot, int64_t n) {
   const uint8_t *whole = parts ? NULL : cel_plan_bytes(p, slot);
   if (!parts && !whole) return NULL;
   const uint8_t **out = CEL_NEW_ARRAY(&p->memory, const uint8_t *, n);
-  for (int64_t i = 0; out && i < n; i++) out[i] = parts ? parts[i] : whole + i * (s->bytes / n);
-  return out;
+  for (int64_t i = 0; out && i < n; i++) {
+    out[i] = parts ? parts[i] : whole + i * (s->bytes / n);
+    if (!out[i]) return NULL;  // fewer parts than experts
+  }
+  return parts && parts[n] ? NULL : out;
 }
 
 static cel_status fill_stack(cel_plan *p, const cel_node *n, operands o, cel_expert_stack *out, cel_err *err) {
   const cel_hlo_type *x = n->op->operands[0]->type;
   int64_t experts = n->op->operands[o.first]->type->dims[0];
-  *out = (cel_expert_stack){.bias = o.biased ? n->in[n->n_in - 1] : -1, .y = n->out[0]};
+  int last = n->n_in - 1;
+  *out = (cel_expert_stack){.bias_type = n->op->operands[last]->type->etype, .y = n->out[0]};
   bool ok = cel_plan_weight(p, n, o.first, o.n, x->dims[x->rank - 1], &out->w);
   ok = ok && (out->weights = pieces(p, n->in[o.first], experts)) != NULL;
   ok = ok && (o.n < 2 || (out->scales = pieces(p, n->in[o.first + 1], experts)) != NULL);
   ok = ok && (o.n < 3 || (out->biases = pieces(p, n->in[o.first + 2], experts)) != NULL);
+  ok = ok && (!o.biased || (out->bias = pieces(p, n->in[last], experts)) != NULL);
   if (ok) return CEL_OK;
-  return cel_fail(err, CEL_INVALID, "%s: the experts' weights must be bound when the program is compiled",
+  return cel_fail(err, CEL_INVALID,
+                  "%s: the experts' weights must be bound when the program is compiled, as many as there are experts",
                   n->op->path ? n->op->path : "mlxcel.expert_linear");
 }
 
@@ -140,7 +147,6 @@ cel_status cel_plan_experts(cel_plan *p, const cel_node *n, cel_err *err) {
   cel_step *s = o.combine ? NULL : open_experts(p, n, &stack);
   if (!s) s = new_experts(p, n, o, &stack);
   if (!s) return cel_fail_oom(err, "the plan's steps");
-  if (o.biased) s->in[s->n_in++] = stack.bias;
   s->u.experts->stack[s->u.experts->n++] = stack;
   s->out[s->n_out++] = stack.y;
   return CEL_OK;

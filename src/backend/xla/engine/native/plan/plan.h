@@ -81,7 +81,8 @@ typedef struct cel_micro {
 typedef struct cel_expert_stack {
   cel_linear w;  // of one expert, its pointers those of experts[e]
   const uint8_t *const *weights, *const *scales, *const *biases;  // [experts], the latter two as the format has them
-  int bias;      // slot of f32 [experts, rows], -1: none
+  const uint8_t *const *bias;  // [experts] rows of numbers of bias_type, alignment 1; NULL: none
+  cel_etype bias_type;
   int y;         // slot [tokens, k, rows]; of a combination [tokens, rows]
 } cel_expert_stack;
 enum { CEL_EXPERT_STACKS = 2, CEL_EXPERT_BLOCK = 32 };
@@ -192,7 +193,7 @@ typedef struct cel_plan {
   int n_steps, cap_steps;
   int *results;            // [n_results] slots
   void *const *weights;    // [n_params] host bytes of bound weights, NULL elsewhere
-  const void *const *const *parts;  // [n_params] weights in parts along their first dimension; NULL: none, entries too
+  const void *const *const *parts;  // [n_params] of weights in equal parts, ended by NULL; NULL: none, entries too
   int64_t arena_bytes, scratch_bytes;  // scratch is per thread
 } cel_plan;
 
