@@ -333,6 +333,7 @@ cel_status cel_pre_byte_level(cel_text_build *b, cel_pres *pres, cel_err *err) {
 cel_status cel_pres_run(const cel_pres *pres, cel_pieces *p, cel_err *err) {
   p->spans.n = 0;
   cel_spans_add(&p->spans, 0, p->text.n);
+  if (p->spans.failed) return cel_fail_oom(err, "the pieces of a text");
   for (int i = 0; i < pres->n; i++) CEL_TRY(pres->step[i].run(&pres->step[i], p, err));
   return p->spans.failed ? cel_fail_oom(err, "the pieces of a text") : CEL_OK;
 }
