@@ -401,6 +401,28 @@ def a_folder_keeps_its_companions(b):
 
 
 @case
+def of_a_wrapper_the_text_model_alone_is_written(b):
+    source = b.copy("gemma3")
+    with open(source + "/config.json") as f:
+        text = json.load(f)
+    text.pop("architectures")
+    with open(source + "/config.json", "w") as f:
+        json.dump({"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"], "text_config": text, "eos_token_id": [2]}, f)
+    plain = safetensors(source)
+    tower = {"vision_tower.patch.weight": ("BF16", [1, 1], b"\0\0")}
+    write_safetensors(source + "/model.safetensors", dict({"language_model." + k: v for k, v in plain.items()}, **tower))
+    _, err = b.well("convert", source, "-o", "x")
+    assert "only the text model" in err, err
+    same_tensors(plain, safetensors(b.at("x")))
+    with open(b.at("x/config.json")) as f:
+        config = json.load(f)
+    assert config["model_type"] == "gemma3_text" and config["eos_token_id"] == 2 and "architectures" not in config
+    b.well("convert", source, "-o", "y.gguf")
+    for model in ("x", "y.gguf"):
+        b.speaks_like(model, "gemma3")
+
+
+@case
 def a_real_model_goes_to_a_folder_and_back(b):
     source = os.environ.get("MLXCEL_TEST_SMOLLM2", "")
     if not os.path.isfile(source):
