@@ -16,8 +16,9 @@ cel_status cel_charsmap_read(cel_arena *arena, cel_str blob, const char *where, 
   if (!copy || !m) return cel_fail_oom(err, where);
   size_t trie = blob.n >= 4 ? load_u32((const unsigned char *)copy) : 0;
   if (trie < 4 || trie % 4 != 0 || trie > blob.n - 4) {
-    return cel_fail(err, CEL_MALFORMED, "%s: a trie of %zu bytes in a map of %zu; whole 4-byte units inside it are right",
-                    where, trie, blob.n);
+    return cel_fail(err, CEL_MALFORMED,
+                    "%s: a trie of %zu bytes in a map of %zu; whole 4-byte units inside it are right", where, trie,
+                    blob.n);
   }
   m->units = (const unsigned char *)copy + 4;
   m->n_units = trie / 4;

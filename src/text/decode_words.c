@@ -41,7 +41,7 @@ static void replace_all(cel_buf *text, cel_buf *spare, cel_str find, cel_str wit
 // English spacing, one rule after the other, as the reference has them.
 static void clean_up(cel_buf *text, cel_buf *spare) {
   static const char *const rules[][2] = {
-      {" .", "."},   {" ?", "?"},     {" !", "!"},          {" ,", ","},   {" ' ", "'"},  {" n't", "n't"},
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},    {" n't", "n't"},
       {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
   };
   if (!text->n || !memchr(text->p, ' ', text->n)) return;  // every rule begins with a space

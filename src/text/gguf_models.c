@@ -16,16 +16,16 @@ cel_status cel_gguf_read_bert(cel_gguf_loader *l, cel_err *err) {
   const cel_gguf_vocab *v = l->v;
   bool lowercase = v->lowercase != 0, strip = v->strip_accents >= 0 ? v->strip_accents == 1 : lowercase;
   t->model.kind = CEL_MODEL_WORDPIECE;
-  t->model.words = (cel_wordpiece){
-      .unk = id_or(l, v->unk, UNKNOWN), .first = CEL_STR(CEL_SPACE_MARK), .most_chars = LONGEST_WORD};
+  t->model.words =
+      (cel_wordpiece){.unk = id_or(l, v->unk, UNKNOWN), .first = CEL_STR(CEL_SPACE_MARK), .most_chars = LONGEST_WORD};
   l->bos = id_or(l, v->cls >= 0 ? v->cls : v->bos, CLS);
   l->end = id_or(l, v->sep, SEP);
   l->add_bos = l->add_end = l->fixed = true;
   CEL_TRY(cel_norm_bert(&l->b, &t->norms, lowercase, strip, err));
   CEL_TRY(cel_pre_bert(&l->b, &t->pres, err));
-  return cel_decode_add(&l->b, &t->decoder, &(cel_decode_step){.kind = CEL_DECODE_WORDPIECE,
-                                                               .with = CEL_STR(CEL_SPACE_MARK),
-                                                               .cleanup = true}, err);
+  return cel_decode_add(
+      &l->b, &t->decoder,
+      &(cel_decode_step){.kind = CEL_DECODE_WORDPIECE, .with = CEL_STR(CEL_SPACE_MARK), .cleanup = true}, err);
 }
 
 static cel_status read_scores(cel_gguf_loader *l, cel_err *err) {
@@ -35,8 +35,8 @@ static cel_status read_scores(cel_gguf_loader *l, cel_err *err) {
     return cel_fail(err, CEL_MALFORMED, "%s: tokenizer.ggml.scores is missing, and a model \"t5\" needs it", l->b.name);
   }
   if (l->t->model.vocab.longest > CEL_UNIGRAM_LONGEST) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: tokenizer.ggml.tokens has one of %zu bytes, at most %d are supported", l->b.name,
-                    l->t->model.vocab.longest, CEL_UNIGRAM_LONGEST);
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: tokenizer.ggml.tokens has one of %zu bytes, at most %d are supported",
+                    l->b.name, l->t->model.vocab.longest, CEL_UNIGRAM_LONGEST);
   }
   double *scores = CEL_NEW_ARRAY(&l->t->arena, double, v->n_tokens);
   if (!scores) return cel_fail_oom(err, l->b.name);

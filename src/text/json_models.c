@@ -4,7 +4,8 @@
 // --- BPE ----------------------------------------------------------------------------------------------
 
 // Row i of model.merges: ["a", "b"] or "a b".
-static cel_status merge_parts(const cel_json_loader *l, const cel_json *row, size_t i, cel_str *a, cel_str *b, cel_err *err) {
+static cel_status merge_parts(const cel_json_loader *l, const cel_json *row, size_t i, cel_str *a, cel_str *b,
+                              cel_err *err) {
   const cel_json *left = json_array_get(row, 0), *right = json_array_get(row, 1);
   if (json_array_size(row) == 2 && json_is_string(left) && json_is_string(right)) {
     *a = cel_json_text(left);
@@ -25,11 +26,13 @@ static cel_status merge_parts(const cel_json_loader *l, const cel_json *row, siz
 
 // The token that is missing is head + tail.
 static cel_status merge_unknown(const cel_json_loader *l, size_t i, cel_str head, cel_str tail, cel_err *err) {
-  return cel_fail(err, CEL_MALFORMED, "%s: model.merges[%zu] needs the token \"%.*s%.*s\", which model.vocab does not have",
-                  l->b.name, i, CEL_STR_ARG(head), CEL_STR_ARG(tail));
+  return cel_fail(err, CEL_MALFORMED,
+                  "%s: model.merges[%zu] needs the token \"%.*s%.*s\", which model.vocab does not have", l->b.name, i,
+                  CEL_STR_ARG(head), CEL_STR_ARG(tail));
 }
 
-static cel_status add_merges(const cel_json_loader *l, const cel_bpe_batch *b, size_t first, size_t skip, cel_err *err) {
+static cel_status add_merges(const cel_json_loader *l, const cel_bpe_batch *b, size_t first, size_t skip,
+                             cel_err *err) {
   for (int k = 0; k < b->n; k++) {
     size_t i = first + (size_t)k, behind = CEL_MIN(skip, b->right[k].n);
     if (b->left_id[k] < 0) return merge_unknown(l, i, b->left[k], CEL_STR(""), err);
@@ -105,8 +108,8 @@ static cel_status read_unigram(cel_json_loader *l, cel_err *err) {
   u->scores = scores;
   u->n_scores = t->n_model;
   if (t->model.vocab.longest > CEL_UNIGRAM_LONGEST) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: model.vocab has a token of %zu bytes, at most %d are supported", l->b.name,
-                    t->model.vocab.longest, CEL_UNIGRAM_LONGEST);
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: model.vocab has a token of %zu bytes, at most %d are supported",
+                    l->b.name, t->model.vocab.longest, CEL_UNIGRAM_LONGEST);
   }
   const cel_json *unk = cel_json_get(l->model, "unk_id");
   if (unk) {
@@ -150,7 +153,8 @@ static cel_status read_wordlevel(cel_json_loader *l, cel_err *err) {
 static const struct {
   const char *type;
   cel_status (*read)(cel_json_loader *l, cel_err *err);
-} models[] = {{"BPE", read_bpe}, {"Unigram", read_unigram}, {"WordPiece", read_wordpiece}, {"WordLevel", read_wordlevel}};
+} models[] = {
+    {"BPE", read_bpe}, {"Unigram", read_unigram}, {"WordPiece", read_wordpiece}, {"WordLevel", read_wordlevel}};
 
 // Files of the first versions have no type: the fields tell.
 static const char *guess_type(const cel_json *model) {

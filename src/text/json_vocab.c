@@ -88,7 +88,8 @@ static cel_status read_added(cel_json_loader *l, const cel_json *added, char **t
     if (content.n == 0) continue;
     int32_t id = added_id(t, content, &highest);
     cel_added_token *out = &t->added_tokens[t->n_added++];
-    *out = (cel_added_token){.content = content, .id = id,
+    *out = (cel_added_token){.content = content,
+                             .id = id,
                              .single_word = cel_json_bool(a, "single_word", false),
                              .lstrip = cel_json_bool(a, "lstrip", false),
                              .rstrip = cel_json_bool(a, "rstrip", false),

@@ -31,8 +31,10 @@ CEL_NORM_RUN(drop) {
   (void)err;
   for (size_t i = 0; i < in.n;) {
     size_t at = i;
-    if (!n->drops(cel_char_next(in.p, &i))) cel_buf_add(out, in.p + at, i - at);
-    else if (at == 0) run->moved = true;
+    if (!n->drops(cel_char_next(in.p, &i)))
+      cel_buf_add(out, in.p + at, i - at);
+    else if (at == 0)
+      run->moved = true;
   }
   return CEL_OK;
 }
@@ -83,8 +85,8 @@ CEL_NORM_RUN(nmt) {
       if (at == 0) run->moved = true;
       continue;
     }
-    bool space = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || within(c, 0x200B, 0x200F) || c == 0x2028 ||
-                 c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+    bool space = c == 9 || c == 0xA || c == 0xC || c == 0xD || c == 0x1680 || within(c, 0x200B, 0x200F) ||
+                 c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
     put(out, space ? ' ' : c);
   }
   return CEL_OK;
@@ -93,8 +95,10 @@ CEL_NORM_RUN(nmt) {
 CEL_NORM_RUN(merge_spaces) {
   (void)n, (void)run, (void)err;
   for (size_t i = 0; i < in.n; i++) {
-    if (in.p[i] != ' ') cel_buf_addc(out, in.p[i]);
-    else if (out->n > 0 && i + 1 < in.n && in.p[i + 1] != ' ') cel_buf_addc(out, ' ');
+    if (in.p[i] != ' ')
+      cel_buf_addc(out, in.p[i]);
+    else if (out->n > 0 && i + 1 < in.n && in.p[i + 1] != ' ')
+      cel_buf_addc(out, ' ');
   }
   return CEL_OK;
 }

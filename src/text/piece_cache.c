@@ -6,8 +6,8 @@ enum { SLOTS = 1 << 14, TEXT = 1 << 19, IDS = 1 << 17, TRIES = 4 };
 
 typedef struct cached {
   uint64_t hash;
-  uint32_t at, ids;    // where in text and ids
-  uint16_t n, n_ids;   // n = 0: free
+  uint32_t at, ids;   // where in text and ids
+  uint16_t n, n_ids;  // n = 0: free
 } cached;
 
 struct cel_piece_cache {

@@ -31,9 +31,12 @@ bool cel_regex_set_is_compound(cel_str p, size_t i) {
   i = open_end(p, i, &negated);
   if (i < p.n && p.p[i] == ']') i++;
   for (; i < p.n && p.p[i] != ']'; i++) {
-    if (p.p[i] == '\\') i++;
-    else if (at(p, i, "[:")) i = posix_end(p, i) - 1;
-    else if (p.p[i] == '[' || at(p, i, "&&")) return true;
+    if (p.p[i] == '\\')
+      i++;
+    else if (at(p, i, "[:"))
+      i = posix_end(p, i) - 1;
+    else if (p.p[i] == '[' || at(p, i, "&&"))
+      return true;
   }
   return false;
 }
@@ -84,8 +87,8 @@ static cel_status put_sides(set_reader *r, size_t *i, int depth, cel_buf *out) {
 
 static cel_status put_set(set_reader *r, size_t *i, int depth, cel_buf *out) {
   if (depth > DEPTH_MOST) {
-    return cel_fail(r->err, CEL_UNSUPPORTED, "%s: the pattern nests character sets deeper than %d (at byte %zu)", r->where,
-                    DEPTH_MOST, *i);
+    return cel_fail(r->err, CEL_UNSUPPORTED, "%s: the pattern nests character sets deeper than %d (at byte %zu)",
+                    r->where, DEPTH_MOST, *i);
   }
   bool negated;
   size_t start = *i;
@@ -94,7 +97,8 @@ static cel_status put_set(set_reader *r, size_t *i, int depth, cel_buf *out) {
   CEL_TRY(put_sides(r, i, depth, out));
   cel_buf_addz(out, negated ? ")(?s:.))" : ")");
   if (*i >= r->p.n) {
-    return cel_fail(r->err, CEL_MALFORMED, "%s: the character set at byte %zu of the pattern has no end", r->where, start);
+    return cel_fail(r->err, CEL_MALFORMED, "%s: the character set at byte %zu of the pattern has no end", r->where,
+                    start);
   }
   ++*i;
   return CEL_OK;

@@ -29,8 +29,10 @@ static int32_t length_number(const cel_vocab_lengths *l, size_t n) {
   int32_t low = 0, high = l->n - 1;
   while (low < high) {
     int32_t middle = low + (high - low) / 2;
-    if (l->p[middle] < n) low = middle + 1;
-    else high = middle;
+    if (l->p[middle] < n)
+      low = middle + 1;
+    else
+      high = middle;
   }
   return low;
 }
@@ -85,8 +87,8 @@ static bool offer_tokens(const cel_unigram *u, cel_unigram_scratch *s, cel_str p
   for (int32_t k = 0; k < n && u->lengths.p[k] <= left; k++) {
     size_t size = u->lengths.p[k];
     if (size < left && ((unsigned char)piece.p[start + size] & 0xC0) == 0x80) continue;  // inside a character
-    int32_t id = cel_vocab_get_hashed(u->vocab, cel_vocab_part_hash(&s->parts, start, size),
-                                      (cel_str){piece.p + start, size});
+    int32_t id =
+        cel_vocab_get_hashed(u->vocab, cel_vocab_part_hash(&s->parts, start, size), (cel_str){piece.p + start, size});
     if (id < 0 || id >= u->n_scores || isnan(u->scores[id]) || cel_vocab_bars(u->barred, id)) continue;
     offer(&s->best[start + size], score + u->scores[id], id, start);
     single = single || size == one;
@@ -128,15 +130,15 @@ static void put_best(const cel_unigram *u, cel_unigram_scratch *s, cel_str piece
   if (unknown != SIZE_MAX) put_unknown(u, (cel_str){piece.p + unknown, at - unknown}, out);
 }
 
-cel_status cel_unigram_encode(const cel_unigram *u, cel_unigram_scratch *s, cel_str piece, cel_ids *out,
-                              cel_err *err) {
+cel_status cel_unigram_encode(const cel_unigram *u, cel_unigram_scratch *s, cel_str piece, cel_ids *out, cel_err *err) {
   if (!prepare(s, piece)) return cel_fail_oom(err, "encoding a text");
   for (size_t start = 0, next; start < piece.n; start = next) {
     next = start;
     uint32_t cp = cel_char_next(piece.p, &next);
     if (offer_tokens(u, s, piece, start, next - start)) continue;
     if (u->unk < 0) {
-      return cel_fail(err, CEL_UNSUPPORTED, "the tokenizer has no token for U+%04X, and no unknown token", (unsigned)cp);
+      return cel_fail(err, CEL_UNSUPPORTED, "the tokenizer has no token for U+%04X, and no unknown token",
+                      (unsigned)cp);
     }
     offer(&s->best[next], s->best[start].score + u->unk_score, u->unk, start);
   }

@@ -16,15 +16,15 @@ enum { CEL_UNIGRAM_LONGEST = 4096 };
 
 typedef struct cel_unigram {
   const cel_vocab *vocab;
-  const uint8_t *barred;   // see cel_vocab_bars()
-  const double *scores;    // [n_scores] by id; NaN: the token is never chosen
+  const uint8_t *barred;  // see cel_vocab_bars()
+  const double *scores;   // [n_scores] by id; NaN: the token is never chosen
   int32_t n_scores;
-  int32_t unk;             // -1 when none: an unknown character is an error then
+  int32_t unk;  // -1 when none: an unknown character is an error then
   double unk_score;
   bool byte_fallback;
-  int32_t byte_ids[256];   // of <0x00>…<0xFF>, -1 when absent
+  int32_t byte_ids[256];  // of <0x00>…<0xFF>, -1 when absent
   cel_vocab_lengths lengths;
-  int32_t n_short;         // how many of the lengths are under 4 bytes
+  int32_t n_short;           // how many of the lengths are under 4 bytes
   const int32_t *n_lengths;  // [CEL_UNIGRAM_STARTS] by the first 4 bytes: how many lengths are worth trying
 } cel_unigram;
 
@@ -45,7 +45,7 @@ void cel_unigram_scratch_deinit(cel_unigram_scratch *s);
 // From vocab, scores, unk and byte_fallback: everything else.
 CEL_MUST_CHECK bool cel_unigram_index(cel_unigram *u, cel_arena *arena);
 // Appends the ids of one piece (valid UTF-8, under 2^28 bytes).
-CEL_MUST_CHECK cel_status cel_unigram_encode(const cel_unigram *u, cel_unigram_scratch *s, cel_str piece,
-                                             cel_ids *out, cel_err *err);
+CEL_MUST_CHECK cel_status cel_unigram_encode(const cel_unigram *u, cel_unigram_scratch *s, cel_str piece, cel_ids *out,
+                                             cel_err *err);
 
 #endif

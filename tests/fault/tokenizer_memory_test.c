@@ -48,7 +48,8 @@ static void check(const char *file, cel_str text) {
     cel_status s = live(json, text, &ids, &n, &out, &err);
     bool reached = count >= k;
     fail_at = 0;
-    if (s != CEL_OK && (s != CEL_OOM || !err.text[0])) fail_msg("%s, allocation %ld: %d \"%s\"", file, k, (int)s, err.text);
+    if (s != CEL_OK && (s != CEL_OOM || !err.text[0]))
+      fail_msg("%s, allocation %ld: %d \"%s\"", file, k, (int)s, err.text);
     if (s == CEL_OK) {
       ids_are(file, text, ids, n, want, (size_t)n_want);
       assert_true(cel_str_eq(cel_buf_str(&out), cel_buf_str(&right)));
@@ -66,8 +67,8 @@ static void check(const char *file, cel_str text) {
 
 static void every_allocation_may_fail(void **state) {
   (void)state;
-  static const char *const files[] = {"t5.json", "unigram.json", "bert.json", "wordlevel.json", "letters.json", "clip.json",
-                                      "bytes.json", "kimi.json"};
+  static const char *const files[] = {"t5.json",      "unigram.json", "bert.json",  "wordlevel.json",
+                                      "letters.json", "clip.json",    "bytes.json", "kimi.json"};
   for (int i = 0; i < CEL_COUNT(files); i++) check(files[i], CEL_STR("Caf\u00e9 \u6B6A it's 12 <s> e\u0301."));
 }
 

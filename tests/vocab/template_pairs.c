@@ -11,8 +11,8 @@ static cel_json *variables_of(const cel_json *chat, const cel_json *special) {
   cel_json *v;
   cel_err err = {0};
   bool prompt = cel_json_bool(chat, "prompt", true);
-  if (cel_chat_variables(cel_json_get(chat, "messages"), cel_json_get(chat, "tools"), special, cel_json_get(chat, "kwargs"),
-                         prompt, &v, &err) == CEL_OK) {
+  if (cel_chat_variables(cel_json_get(chat, "messages"), cel_json_get(chat, "tools"), special,
+                         cel_json_get(chat, "kwargs"), prompt, &v, &err) == CEL_OK) {
     return v;
   }
   fprintf(stderr, "template_pairs: %s\n", err.text);
@@ -27,7 +27,8 @@ static void show(const char *name, const char *chat, const char *want, const cha
          want ? want + from : "(an error)", got ? got + from : "(an error)");
 }
 
-static bool same(const char *name, const char *chat, const cel_template *t, const cel_json *variables, const cel_json *want) {
+static bool same(const char *name, const char *chat, const cel_template *t, const cel_json *variables,
+                 const cel_json *want) {
   cel_buf out = {0};
   cel_err err = {0};
   bool rendered = t && cel_template_render(t, variables, NULL, &out, &err) == CEL_OK;

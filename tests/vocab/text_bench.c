@@ -108,7 +108,8 @@ static void time_render(const char *path, double *times, int rounds) {
   size_t bytes = 0;
   must(cel_json_load(path, MOST, &job, &err), &err);
   const cel_json *source = cel_json_get(job, "template");
-  must(cel_template_compile((cel_str){cel_json_string_value(source), cel_json_string_length(source)}, path, &t, &err), &err);
+  must(cel_template_compile((cel_str){cel_json_string_value(source), cel_json_string_length(source)}, path, &t, &err),
+       &err);
   for (int i = 0; i < rounds; i++) {
     cel_buf out = {0};
     double start = now();
@@ -130,9 +131,13 @@ int main(int argc, char **argv) {
     fputs("text_bench load|encode|render FILE [TEXT] ROUNDS\n", stderr);
     return 2;
   }
-  if (strcmp(argv[1], "load") == 0) time_load(argv[2], times, rounds);
-  else if (strcmp(argv[1], "encode") == 0 && argc == 5) time_encode(argv[2], argv[3], times, rounds);
-  else if (strcmp(argv[1], "render") == 0) time_render(argv[2], times, rounds);
-  else return 2;
+  if (strcmp(argv[1], "load") == 0)
+    time_load(argv[2], times, rounds);
+  else if (strcmp(argv[1], "encode") == 0 && argc == 5)
+    time_encode(argv[2], argv[3], times, rounds);
+  else if (strcmp(argv[1], "render") == 0)
+    time_render(argv[2], times, rounds);
+  else
+    return 2;
   return 0;
 }

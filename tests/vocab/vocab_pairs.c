@@ -139,8 +139,8 @@ static bool check(const char *folder, const char *name) {
     } else {
       ok = returns(&v);
     }
-    printf("%s - %s: %lld tokens in %.0f ms, %d pairs\n", ok ? "ok" : "not ok", name, (long long)cel_tokenizer_size(v.t),
-           v.ms, n);
+    printf("%s - %s: %lld tokens in %.0f ms, %d pairs\n", ok ? "ok" : "not ok", name,
+           (long long)cel_tokenizer_size(v.t), v.ms, n);
   }
   free(texts);
   free(ids);
