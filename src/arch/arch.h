@@ -165,7 +165,9 @@ typedef enum cel_weight_role {
   CEL_W_Q_A, CEL_W_Q_A_NORM, CEL_W_Q_B, CEL_W_KV_A, CEL_W_KV_A_NORM, CEL_W_KV_B,  // MLA
   CEL_W_EMBED_Q, CEL_W_UNEMBED_OUT,                                               // MLA, MLX's split of KV_B
   CEL_W_CONV_IN, CEL_W_CONV, CEL_W_CONV_OUT,
-  CEL_W_DELTA_QKVZ, CEL_W_DELTA_BA, CEL_W_DELTA_CONV, CEL_W_DELTA_A_LOG, CEL_W_DELTA_DT_BIAS, CEL_W_DELTA_NORM,
+  CEL_W_DELTA_QKVZ, CEL_W_DELTA_BA,  // grouped per key head (Qwen3-Next); the next four: all q, k, v, then all z, ... (Qwen 3.5)
+  CEL_W_DELTA_QKV, CEL_W_DELTA_Z, CEL_W_DELTA_B, CEL_W_DELTA_A,
+  CEL_W_DELTA_CONV, CEL_W_DELTA_A_LOG, CEL_W_DELTA_DT_BIAS, CEL_W_DELTA_NORM,
   CEL_W_DELTA_OUT,
   CEL_W_ACT_ALPHA_P, CEL_W_ACT_ALPHA_N, CEL_W_ACT_BETA, CEL_W_ACT_EPS,  // one number each
   CEL_W_MLP_NORM, CEL_W_GATE, CEL_W_UP, CEL_W_DOWN, CEL_W_MLP_POST_NORM,

@@ -46,6 +46,7 @@ class Entry:
         with open(module) as f:
             text = f.read()
         self.parameters = PARAMETER.findall(text[:text.index(" -> ")])
+        self.states = [name for _, _, kind, name in self.parameters if kind == "state"]  # results behind the logits
         self.weights = {}
         for i, (_, _, kind, weight) in enumerate(self.parameters):
             if kind == "weight":
@@ -58,7 +59,7 @@ class Entry:
         if kind == "weight":
             return head + self.weights[name]
         if kind == "state" and state:
-            return head + "%s.%d" % (state, 1 if name == "kcache" else 2)
+            return head + "%s.%d" % (state, 1 + self.states.index(name))
         path = os.path.join(self.folder, "%s.%s" % (self.name, name))
         if kind == "state":
             n = BYTES[element]
@@ -69,7 +70,7 @@ class Entry:
 
     def run(self, inputs, state, out):
         arguments = [self.argument(p, inputs, state) for p in self.parameters]
-        self.tool.run(self.program, arguments, out, 3)
+        self.tool.run(self.program, arguments, out, 1 + len(self.states))
         return floats(out + ".0")
 
 

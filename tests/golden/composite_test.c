@@ -167,7 +167,7 @@ static void every_isa(const run *r, const char *path) {
 
 static void kernels_equal_their_decompositions(void **state) {
   (void)state;
-  static const char *const families[] = {"llama", "mistral", "qwen2", "qwen3", "gemma3", "moe", "mla"};
+  static const char *const families[] = {"llama", "mistral", "qwen2", "qwen3", "gemma3", "moe", "mla", "state"};
   int tested = 0;
   for (int i = 0; i < CEL_COUNT(families); i++) {
     char dir[600], path[1200];

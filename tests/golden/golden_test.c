@@ -31,7 +31,8 @@ static const struct {
             {"mla", "dsv2"},           {"mla", "dsv3-q4g32"},      {"mla", "minicpm3"},      {"mla", "youtu-q4g32"},
             {"dense", "olmo1"},        {"dense", "olmo2"},         {"dense", "cohere"},       {"dense", "stablelm"},
             {"dense", "phi3-short"},   {"dense", "glm4"},          {"dense", "internlm2"},    {"dense", "ministral3"},
-            {"dense", "smollm3"},      {"dense", "apertus"}};
+            {"dense", "smollm3"},      {"dense", "apertus"},
+            {"state", "lfm2"},         {"state", "qwen3next"}};
 static const struct {
   const char *name;
   cel_emit_options options;

@@ -132,31 +132,50 @@ static hlo forgetting(cel_emit *e, int layer, hlo a) {
   return cel_hlo_binary(b, CEL_HLO_MULTIPLY, soft, cel_emit_along_last(b, rate, soft));
 }
 
+typedef struct projections {
+  hlo qkv;   // [N, q of all key heads, k of all, v of all value heads]
+  hlo z;     // [N, value heads, d_v]
+  hlo b, a;  // [N, value heads]
+} projections;
+
 // in_proj_qkvz has, per key head, q [d_k], k [d_k], v and z [r d_v] of its r value heads; in_proj_ba b [r] and a [r].
-static hlo project(cel_emit *e, int layer, hlo h, delta_rule *r) {
+static projections grouped(cel_emit *e, int layer, hlo h) {
   cel_hlo_builder *b = &e->b;
   const cel_delta *d = &e->arch->delta;
   int64_t ratio = d->n_v / d->n_k, keys = d->d_k, values = ratio * d->d_v;
-  hlo x = groups(e, cel_emit_linear(e, CEL_W_DELTA_QKVZ, layer, h), d->n_k);
+  hlo x = groups(e, cel_emit_linear(e, CEL_W_DELTA_QKVZ, layer, h), d->n_k), ba = groups(e, cel_emit_linear(e, CEL_W_DELTA_BA, layer, h), d->n_k);
   hlo parts[3] = {flat(b, part(b, x, 0, keys, d->n_k)), flat(b, part(b, x, keys, 2 * keys, d->n_k)),
                   flat(b, part(b, x, 2 * keys, 2 * keys + values, d->n_v))};
-  hlo z = part(b, x, 2 * keys + values, 2 * keys + 2 * values, d->n_v);
-  hlo mixed = silu(b, cel_emit_short_conv(e, layer, cel_hlo_concat(b, parts, 3, 1), cel_emit_weight_of(e, CEL_W_DELTA_CONV, layer)->vector));
+  return (projections){.qkv = cel_hlo_concat(b, parts, 3, 1), .z = part(b, x, 2 * keys + values, 2 * keys + 2 * values, d->n_v),
+                       .b = flat(b, part(b, ba, 0, ratio, d->n_v)), .a = flat(b, part(b, ba, ratio, 2 * ratio, d->n_v))};
+}
+
+static projections separate(cel_emit *e, int layer, hlo h) {
+  hlo qkv = cel_emit_linear(e, CEL_W_DELTA_QKV, layer, h), z = cel_emit_linear(e, CEL_W_DELTA_Z, layer, h);
+  hlo beta = cel_emit_linear(e, CEL_W_DELTA_B, layer, h), a = cel_emit_linear(e, CEL_W_DELTA_A, layer, h);
+  return (projections){qkv, groups(e, z, e->arch->delta.n_v), beta, a};
+}
+
+// What the rule takes; the convolution goes over q, k and v, then SiLU.
+static delta_rule prepare(cel_emit *e, int layer, const projections *p) {
+  cel_hlo_builder *b = &e->b;
+  const cel_delta *d = &e->arch->delta;
+  hlo mixed = silu(b, cel_emit_short_conv(e, layer, p->qkv, cel_emit_weight_of(e, CEL_W_DELTA_CONV, layer)->vector));
   int64_t k0 = (int64_t)d->n_k * d->d_k, v0 = 2 * k0;
-  r->q = unit_length(e, groups(e, cel_hlo_slice_dim(b, mixed, 1, 0, k0, 1), d->n_k), 1 / sqrt((double)d->d_k));
-  r->k = unit_length(e, groups(e, cel_hlo_slice_dim(b, mixed, 1, k0, v0, 1), d->n_k), 1);
-  r->v = groups(e, cel_hlo_slice_dim(b, mixed, 1, v0, v0 + (int64_t)d->n_v * d->d_v, 1), d->n_v);
-  hlo ba = groups(e, cel_emit_linear(e, CEL_W_DELTA_BA, layer, h), d->n_k);
-  r->beta = cel_hlo_unary(b, CEL_HLO_LOGISTIC, flat(b, part(b, ba, 0, ratio, d->n_v)));
-  r->g = forgetting(e, layer, flat(b, part(b, ba, ratio, 2 * ratio, d->n_v)));
-  return z;
+  delta_rule r;
+  r.q = unit_length(e, groups(e, cel_hlo_slice_dim(b, mixed, 1, 0, k0, 1), d->n_k), 1 / sqrt((double)d->d_k));
+  r.k = unit_length(e, groups(e, cel_hlo_slice_dim(b, mixed, 1, k0, v0, 1), d->n_k), 1);
+  r.v = groups(e, cel_hlo_slice_dim(b, mixed, 1, v0, v0 + (int64_t)d->n_v * d->d_v, 1), d->n_v);
+  r.beta = cel_hlo_unary(b, CEL_HLO_LOGISTIC, p->b);
+  r.g = forgetting(e, layer, p->a);
+  return r;
 }
 
 hlo cel_emit_delta(cel_emit *e, int layer, hlo h) {
   cel_hlo_builder *b = &e->b;
   cel_hlo_path(b, "layers.%d.delta", layer);
-  delta_rule r;
-  hlo z = project(e, layer, h, &r);
+  projections p = e->arch->names[CEL_W_DELTA_QKV] ? separate(e, layer, h) : grouped(e, layer, h);
+  delta_rule r = prepare(e, layer, &p);
   hlo o = cel_emit_rms_norm(e, delta(e, layer, &r), cel_emit_weight_of(e, CEL_W_DELTA_NORM, layer)->vector, 0, e->arch->norm_eps);
-  return cel_emit_linear(e, CEL_W_DELTA_OUT, layer, flat(b, cel_hlo_binary(b, CEL_HLO_MULTIPLY, o, silu(b, z))));
+  return cel_emit_linear(e, CEL_W_DELTA_OUT, layer, flat(b, cel_hlo_binary(b, CEL_HLO_MULTIPLY, o, silu(b, p.z))));
 }

@@ -154,6 +154,10 @@ static role_shape recurrent_shape(const cel_arch *a, cel_weight_role role) {
     case CEL_W_CONV_OUT: return matrix(h, h, a->conv.bias);
     case CEL_W_DELTA_QKVZ: return matrix(2 * keys + 2 * values, h, false);
     case CEL_W_DELTA_BA: return matrix(2 * (int64_t)d->n_v, h, false);
+    case CEL_W_DELTA_QKV: return matrix(2 * keys + values, h, false);
+    case CEL_W_DELTA_Z: return matrix(values, h, false);
+    case CEL_W_DELTA_B:
+    case CEL_W_DELTA_A: return matrix(d->n_v, h, false);
     case CEL_W_DELTA_CONV: return vector((2 * keys + values) * d->kernel);
     case CEL_W_DELTA_A_LOG:
     case CEL_W_DELTA_DT_BIAS: return tensor(d->n_v);
