@@ -164,8 +164,9 @@ static cel_status run_bands(runner *r, cel_move *m, int64_t rows) {
 
 static cel_status run_move(runner *r, cel_move *m) {
   int64_t rows = BAND_VALUES / CEL_MAX(m->from.cols, 1);
+  for (int k = 0; k < m->n_pieces; k++) m->pieces[k].digest = cel_digest_end(&(cel_digest){0});
+  if (values_of(m) == 0) return CEL_OK;
   rows = CEL_MAX(CEL_MIN(rows, m->from.rows), 1);
-  if (m->from.cols == 0) rows = CEL_MAX(m->from.rows, 1);
   cel_status s = run_bands(r, m, rows);
   drop_memory(&r->b);
   return s;

@@ -107,6 +107,8 @@ static void copied_metadata_is_the_same_bytes(void **state) {
 
 // ---- a whole one --------------------------------------------------------------------------------------------
 
+static cel_status convert(const folder *f, const cel_write_watch *watch, cel_err *err);
+
 static folder source_folder(void) {
   folder f = folder_new();
   add_text(&f, "config.json", "{\"model_type\": \"llama\"}");
@@ -115,6 +117,23 @@ static folder source_folder(void) {
   for (size_t i = b.n - 520; i < b.n; i++) b.p[i] = (char)(i % 7 ? 0 : 63);
   add_bytes(&f, "model.safetensors", &b);
   return f;
+}
+
+static void tensors_without_values_cost_nothing(void **state) {
+  (void)state;
+  folder f = folder_new();
+  cel_err err = {0};
+  cel_checkpoint *c;
+  add_text(&f, "config.json", "{\"model_type\": \"llama\"}");
+  cel_buf b = safetensors_of("{\"a.weight\":{\"dtype\":\"F32\",\"shape\":[1,32],\"data_offsets\":[0,128]},"
+                             "\"z.weight\":{\"dtype\":\"F32\",\"shape\":[1099511627776,0],\"data_offsets\":[128,128]}}", 128);
+  add_bytes(&f, "model.safetensors", &b);
+  if (convert(&f, NULL, &err) != CEL_OK) fail_msg("%s", err.text);
+  assert_int_equal(cel_checkpoint_open(in_folder(&f, "out"), &c, NULL), CEL_OK);
+  const cel_tensor *z = cel_checkpoint_find(c, "z.weight");
+  assert_true(z && z->dims[0] == 1099511627776 && z->bytes == 0);
+  cel_checkpoint_close(c);
+  folder_remove(&f);
 }
 
 // Flips a byte of the written file behind the writer's back, once everything has been written.
@@ -200,6 +219,7 @@ int main(void) {
     cmocka_unit_test(other_divisors_are_no_llama3_rotation),
     cmocka_unit_test(copied_metadata_is_the_same_bytes),
     cmocka_unit_test(integers_and_scalars_stay_as_they_are),
+    cmocka_unit_test(tensors_without_values_cost_nothing),
     cmocka_unit_test(a_byte_that_is_not_what_was_written_is_found_and_nothing_left),
     cmocka_unit_test(a_stopped_conversion_leaves_nothing),
   };
