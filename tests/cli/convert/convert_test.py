@@ -23,6 +23,10 @@ SLOW = float(os.environ.get("CEL_TEST_SLOWDOWN", "1"))
 CASES = []
 
 
+class Skip(Exception):
+    pass
+
+
 def case(f):
     CASES.append(f)
     return f
@@ -426,7 +430,7 @@ def of_a_wrapper_the_text_model_alone_is_written(b):
 def a_real_model_goes_to_a_folder_and_back(b):
     source = os.environ.get("MLXCEL_TEST_SMOLLM2", "")
     if not os.path.isfile(source):
-        return  # says nothing of it
+        raise Skip("MLXCEL_TEST_SMOLLM2 names no file")
     b.well("convert", source, "-o", "a")
     b.well("convert", "a", "-o", "b.gguf")
     meta, want = gguf(b.at("b.gguf"))[0], gguf(source)[0]
@@ -542,13 +546,10 @@ def a_file_that_may_not_grow_leaves_nothing(b):
 
 @case
 def a_full_disk_leaves_nothing(b):
-    place = "/dev/full"
-    if not os.path.exists(place):
-        return
     mount = b.at("disk")
     os.mkdir(mount)
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", mount], capture_output=True).returncode:
-        return  # only root may make a disk
+        raise Skip("only root may make a disk")
     try:
         for target in ("x", "x.gguf"):
             b.fails(1, "convert", b.oracle("llama3"), "-o", "disk/" + target, says="No space left")
@@ -611,6 +612,8 @@ def main():
         try:
             f(b)
             print("ok %d - %s # %.1f s" % (n, f.__name__, time.monotonic() - began), flush=True)
+        except Skip as e:
+            print("ok %d - %s # SKIP %s" % (n, f.__name__, e), flush=True)
         except Exception as e:
             failed += 1
             print("not ok %d - %s\n# %s: %s" % (n, f.__name__, type(e).__name__, str(e)[:3000].replace("\n", "\n# ")), flush=True)
