@@ -16,7 +16,7 @@ static void check_ropes(const cel_arch *a) {
   float f[256], amplitude;
   for (int i = 0; i < a->n_ropes; i++) {
     const cel_rope *r = &a->ropes[i];
-    check(r->dims >= 2 && r->dims % 2 == 0 && r->dims <= a->head_dim && a->head_dim <= 512);
+    check(r->dims >= 2 && r->dims % 2 == 0 && r->dims <= a->head_dim && r->dims <= 2 * CEL_COUNT(f));
     cel_rope_frequencies(r, 1, f, &amplitude);
     check(amplitude == amplitude);
     for (int j = 0; j < r->dims / 2; j++) check(f[j] == f[j]);
@@ -24,12 +24,21 @@ static void check_ropes(const cel_arch *a) {
   }
 }
 
+static void check_ffn(const cel_arch *a, const cel_layer *l) {
+  const cel_moe *m = &a->moe;
+  if (l->ffn == CEL_FFN_MOE) check(m->n_experts > 0 && m->top_k > 0 && m->top_k <= m->n_experts && m->inter > 0);
+  else check(l->inter > 0);
+  check(l->state >= 0);
+}
+
 static void check_arch(const cel_arch *a) {
-  check(a->n_layers > 0 && a->vocab > 0 && a->hidden > 0 && a->inter > 0 && a->max_position > 0);
-  check(a->n_q > 0 && a->n_kv > 0 && a->n_q % a->n_kv == 0 && a->head_dim % 2 == 0);
+  check(a->n_layers > 0 && a->vocab > 0 && a->hidden > 0 && a->inter >= 0 && a->max_position > 0);
+  check(a->n_q > 0 && a->n_kv > 0 && a->n_q % a->n_kv == 0 && a->head_dim > 0);
+  check(a->head_dim % 2 == 0 || a->mla.kv_rank > 0);  // the latent form rotates a part by itself
   check(a->n_eos >= 0 && a->n_eos <= CEL_ARCH_MAX_EOS && a->n_ropes <= CEL_ARCH_MAX_ROPES);
   check(a->norm_eps > 0 && a->attn_scale > 0 && a->embed_mul > 0 && a->window >= 0);
   for (int i = 0; i < a->n_layers; i++) {
+    check_ffn(a, &a->layers[i]);
     check(a->layers[i].rope >= -1 && a->layers[i].rope < a->n_ropes);
     check(a->layers[i].attention == CEL_ATTENTION_FULL || a->window > 0);
   }
