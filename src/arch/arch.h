@@ -229,6 +229,8 @@ typedef struct cel_arch {
 int cel_arch_key_width(const cel_arch *a);
 // Has it a state that tokens flow through (convolution, delta rule)? Such a session cannot be cut back: it starts anew.
 bool cel_arch_recurrent(const cel_arch *a);
+// Numbers in the recurrent states of one sequence, whatever its length.
+int64_t cel_arch_recurrent_size(const cel_arch *a);
 
 // Where the files of a family name or group weights otherwise than its `names` do. The loader puts the canonical modules
 // in place when it opens a checkpoint; a row block of a matrix is a view, nothing is copied. {i} is the layer.

@@ -175,6 +175,14 @@ int cel_arch_key_width(const cel_arch *a) {
 
 bool cel_arch_recurrent(const cel_arch *a) { return a->n_conv_layers > 0 || a->n_delta_layers > 0; }
 
+int64_t cel_arch_recurrent_size(const cel_arch *a) {
+  const cel_delta *d = &a->delta;
+  int64_t keys = (int64_t)d->n_k * d->d_k, values = (int64_t)d->n_v * d->d_v;
+  int64_t conv = a->n_conv_layers ? (a->conv.kernel - 1) * a->hidden : 0;
+  int64_t delta = a->n_delta_layers ? (d->kernel - 1) * (2 * keys + values) + values * d->d_k : 0;
+  return a->n_conv_layers * conv + a->n_delta_layers * delta;
+}
+
 bool cel_arch_weight_name(const cel_arch *a, cel_weight_role role, int layer, char *out, int out_bytes) {
   if ((int)role < 0 || role >= CEL_W_COUNT || !a->names[role] || out_bytes <= 0) return false;
   const char *form = a->names[role], *hole = strstr(form, "{i}");

@@ -46,6 +46,8 @@ static int tally_formats(const cel_lm *lm, tally *out, int most, int64_t *parame
   return n;
 }
 
+static int64_t state_bytes(const cel_arch *a) { return (int64_t)sizeof(float) * cel_arch_recurrent_size(a); }
+
 static int64_t kv_bytes(const cel_arch *a, int64_t context) {
   int64_t width = a->mla.kv_rank > 0 ? cel_arch_key_width(a) : 2 * a->head_dim;
   return (int64_t)sizeof(float) * a->n_kv_layers * a->n_kv * width * context;
@@ -90,8 +92,10 @@ static void text_report(const cel_lm *lm, const tally *t, int n, int64_t paramet
     cel_buf_printf(b, "  %-11s %lld tensors, %.1f MiB\n", t[i].format, (long long)t[i].tensors, (double)t[i].bytes / 1048576.0);
   }
   if (a->family) {
-    cel_buf_printf(b, "memory        %.1f MiB of weights + %.1f MiB of KV cache at %lld tokens\n",
+    cel_buf_printf(b, "memory        %.1f MiB of weights + %.1f MiB of KV cache at %lld tokens",
                    (double)lm->checkpoint->file_bytes / 1048576.0, (double)kv_bytes(a, context) / 1048576.0, (long long)context);
+    if (cel_arch_recurrent(a)) cel_buf_printf(b, " + %.1f MiB of recurrent state", (double)state_bytes(a) / 1048576.0);
+    cel_buf_addc(b, '\n');
   }
   cel_buf_printf(b, "tokenizer     %s; chat template: %s\n", lm->tokenizer ? "yes" : "no", template_word(lm));
   cel_buf_addz(b, "end tokens    ");
@@ -141,7 +145,8 @@ static void json_shape(const cel_lm *lm, int64_t context, cel_buf *b) {
   add_int(b, "context", a->max_position);
   add_int(b, "kv_context", context);
   add_int(b, "kv_bytes_total", kv_bytes(a, context));
-  add_int(b, "total_bytes", lm->checkpoint->file_bytes + kv_bytes(a, context));
+  add_int(b, "state_bytes", state_bytes(a));
+  add_int(b, "total_bytes", lm->checkpoint->file_bytes + kv_bytes(a, context) + state_bytes(a));
 }
 
 static void json_report(const cel_lm *lm, const tally *t, int n, int64_t parameters, int64_t context, cel_buf *b) {

@@ -32,6 +32,9 @@ static const exchange segments[] = {
     {".mlp.e_score_correction_bias", ".mlp.gate.e_score_correction_bias"},
     {".mlp.shared_expert", ".mlp.shared_experts"},
     {".switch_mlp", ".experts"},
+    {".feed_forward.gate_proj", ".feed_forward.w1"},  // MLX's names of LFM2's dense layers
+    {".feed_forward.up_proj", ".feed_forward.w3"},
+    {".feed_forward.down_proj", ".feed_forward.w2"},
 };
 // Behind "experts." (and a number).
 static const exchange projections[] = {{"w1", "gate_proj"}, {"w3", "up_proj"}, {"w2", "down_proj"}};

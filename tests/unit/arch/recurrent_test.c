@@ -25,6 +25,7 @@ static void lfm2_has_the_same_schedule_from_both_lists(void **state) {
   assert_int_equal(f.arch.n_kv_layers, 2);
   assert_int_equal(f.arch.layers[2].state, 1);
   assert_int_equal(f.arch.layers[3].state, 1);
+  assert_int_equal(cel_arch_recurrent_size(&f.arch), 2 * 2 * 64);
   assert_true(cel_arch_recurrent(&f.arch) && f.arch.tied && f.arch.conv.kernel == 3 && !f.arch.conv.bias);
   drop(&f);
   accept(&f, LFM2 "\"intermediate_size\":96,\"full_attn_idxs\":[1,3],\"tie_embedding\":false,\"conv_L_cache\":5,\"conv_bias\":true}");
@@ -80,6 +81,7 @@ static void qwen3_next_takes_a_schedule_or_an_interval(void **state) {
   assert_int_equal(f.arch.ropes[0].dims, 8);
   assert_true(f.arch.out_gate && f.arch.norm == CEL_NORM_RMS_PLUS_ONE && cel_arch_recurrent(&f.arch));
   assert_int_equal(f.arch.delta.n_v, 32);
+  assert_int_equal(cel_arch_recurrent_size(&f.arch), 4 * (3 * (2 * 16 * 128 + 32 * 128) + 32 * 128 * 128));
   assert_int_equal(f.arch.moe.shared, CEL_SHARED_GATED);
   drop(&f);
   accept(&f, NEXT ",\"full_attention_interval\":2}");
