@@ -47,6 +47,28 @@ def gemma(w):
     w.add_rope_scaling_type(gguf.RopeScalingType.LINEAR); w.add_rope_scaling_factor(8.0)
 
 
+def phi(w):
+    w.add_rope_scaling_orig_ctx_len(16); w.add_sliding_window(8)
+    for name in ("long", "short"):
+        w.add_tensor("rope_factors_%s.weight" % name, np.full(4, 1.5, np.float32))
+
+
+def latent(w):
+    w.add_kv_lora_rank(8); w.add_q_lora_rank(8); w.add_key_length(16); w.add_key_length_mla(12); w.add_value_length_mla(8)
+    w.add_rope_dimension_count(4); w.add_expert_count(4); w.add_expert_used_count(2); w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    w.add_expert_group_count(2); w.add_expert_group_used_count(1); w.add_leading_dense_block_count(1)
+    w.add_rope_scaling_type(gguf.RopeScalingType.YARN); w.add_rope_scaling_factor(40.0)
+    w.add_rope_scaling_yarn_log_mul(0.07); w.add_nextn_predict_layers(0)
+
+
+def conv(w):
+    w.add_shortconv_l_cache(3)
+
+
+def slides(w):
+    w.add_sliding_window(8); w.add_sliding_window_pattern([True])
+
+
 def odd(w):
     w.add_uint8("odd.u8", 1); w.add_int8("odd.i8", -1); w.add_uint16("odd.u16", 2); w.add_int16("odd.i16", -2)
     w.add_uint64("odd.u64", 3); w.add_int64("odd.i64", -3); w.add_float64("odd.f64", 0.5)
@@ -58,6 +80,10 @@ def gguf_seeds():
     model("llama.gguf", "llama", odd, "gpt2")
     model("qwen2_yarn.gguf", "qwen2", yarn, "gpt2")
     model("gemma3.gguf", "gemma3", gemma, "llama")
+    model("phi3.gguf", "phi3", phi)
+    model("deepseek2.gguf", "deepseek2", latent)
+    model("lfm2.gguf", "lfm2", conv)
+    model("exaone4.gguf", "exaone4", slides)
     for name in ("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K", "BF16"):
         model(f"{name.lower()}.gguf", "qwen3", quant=kinds[name])
     base = (b"GGUF" + struct.pack("<IQQQ", 3, 1, 1, 17) + b"general.alignment" + struct.pack("<II", 4, 32)
