@@ -91,18 +91,19 @@ static hlo linear_of_all(cel_hlo_builder *b, const cel_storage *s, const args *a
   return cel_hlo_dot(b, one_hot(b, a->ids, s->experts), y, &pick, CEL_ET_F32);
 }
 
-// The inputs at their experts' places, [N, E, in], contracted over experts and columns together.
+// The inputs at their experts' places, [N, E, in], contracted over experts and columns together. Biases are taken by
+// row: as a product of the one-hot matrix with the weights IREE 3.13 computes them wrongly.
 static hlo combine_of_all(cel_hlo_builder *b, const cel_storage *s, const args *a) {
   hlo hot = one_hot(b, a->ids, s->experts);
   cel_hlo_dot_dims place = {.n_batch = 1, .n_contract = 1, .lhs_contract = {1}, .rhs_contract = {1}};
   cel_hlo_dot_dims both = {.n_contract = 2, .lhs_contract = {1, 2}, .rhs_contract = {0, 2}};
   hlo x = cel_hlo_dot(b, hot, times_weights(b, a->x, a->weights), &place, CEL_ET_F32);
   hlo y = cel_hlo_dot(b, x, widen(b, s, a->w, a->scales, a->biases, s->experts), &both, CEL_ET_F32);
-  if (!a->bias) return y;
-  cel_hlo_dot_dims over_k = {.n_batch = 1, .n_contract = 1, .lhs_contract = {1}, .rhs_contract = {1}};
-  cel_hlo_dot_dims over_experts = {.n_contract = 1, .lhs_contract = {1}, .rhs_contract = {0}};
-  hlo weight = cel_hlo_dot(b, hot, a->weights, &over_k, CEL_ET_F32);  // [N, E]
-  return cel_hlo_binary(b, CEL_HLO_ADD, y, cel_hlo_dot(b, weight, bias_rows(b, s, a->bias), &over_experts, CEL_ET_F32));
+  if (!a->bias || !a->ids) return y;
+  int64_t dims[3] = {a->ids->type->dims[0], a->ids->type->dims[1], s->rows}, k_dim = 1;
+  hlo bias = cel_hlo_reshape(b, take(b, bias_rows(b, s, a->bias), flat_ids(b, a->ids)), 3, dims);
+  return cel_hlo_binary(b, CEL_HLO_ADD, y,
+                        cel_hlo_reduce(b, CEL_HLO_ADD, times_weights(b, bias, a->weights), &k_dim, 1));
 }
 
 static const cel_hlo_func *decomposition(cel_emit *e, const cel_emit_weight *w, hlo x, hlo ids, hlo weights, hlo bias) {
