@@ -37,7 +37,7 @@ static cel_status describe4(const cel_json *cfg, const cel_json *root, cel_arena
 const cel_family cel_family_glm = {
     .name = "glm",
     .model_types = {"glm"},
-    .gguf_archs = {NULL},
+    .gguf_archs = {"chatglm"},
     .files = files,
     .special = "half of each head rotated, interleaved; biases on q, k and v; fused gate and up",
     .describe = describe,
