@@ -353,7 +353,7 @@ static void wrong_schedules_are_named(void **state) {
          "conv", "sliding_attention");
   REFUSE(OF("llama", ",\"layer_types\":[\"full_attention\",7,1,1]"), CEL_UNSUPPORTED, "layer_types", "entry 1", "is 7",
          "full_attention");
-  REFUSE(OF("mistral", ",\"hidden_act\":\"\\u001b[31m\\u00e9\""), CEL_UNSUPPORTED, "\\u001B[31m\\u00E9");
+  REFUSE(OF("mistral", ",\"hidden_act\":\"\\u001b[31m\\u00e9\""), CEL_UNSUPPORTED, "\\u001b[31m\\u00e9");
   REFUSE(OF("llama", ",\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\",\"sliding_attention\"]"),
          CEL_MALFORMED, "layer 3", "sliding_window");
   REFUSE(OF("gemma3", ",\"sliding_window\":null"), CEL_MALFORMED, "layer 0", "sliding_window");
