@@ -38,6 +38,22 @@ def tensors(path):
             for k, v in header.items() if k != "__metadata__"}
 
 
+def stored(weights, name):
+    """The bytes of a weight under the names files have; a stack of experts may be kept apart, expert by expert."""
+    for known in (name, name.replace(".shared_experts", ".shared_expert")):
+        if known in weights:
+            return weights[known]
+    if ".experts." not in name:
+        sys.exit("no tensor " + name)
+    module, projection = name.split(".experts.")
+    parts = []
+    while "%s.experts.%d.%s" % (module, len(parts), projection) in weights:
+        parts.append(weights["%s.experts.%d.%s" % (module, len(parts), projection)])
+    if not parts:
+        sys.exit("no tensor " + name)
+    return b"".join(parts)
+
+
 class Entry:
     """One emitted module for one tool: run() fills the inputs and hands the state on."""
 
@@ -50,7 +66,7 @@ class Entry:
         self.weights = {}
         for i, (_, _, kind, weight) in enumerate(self.parameters):
             if kind == "weight":
-                self.weights[weight] = write(os.path.join(folder, "%s.w%d" % (name, i)), weights[weight])
+                self.weights[weight] = write(os.path.join(folder, "%s.w%d" % (name, i)), stored(weights, weight))
         self.program = tool.compile("greedy." + name, module)
 
     def argument(self, parameter, inputs, state):
