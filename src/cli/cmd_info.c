@@ -88,8 +88,9 @@ int cmd_arch(const cli_options *o) {
     add_words(&b, f->gguf_archs, CEL_COUNT(f->gguf_archs), false);
     cel_buf_printf(&b, "\n           %s\n           %s; ", f->special ? f->special : "", cel_family_formats(f));
     const cel_verified *v = cel_verified_of(f);
-    cel_buf_addz(&b, v ? "equal to transformers on " : "not compared with a reference");
-    if (v) add_folders(&b, v->folders, false);
+    if (v && v->folders[0]) cel_buf_addz(&b, "equal to transformers on ");
+    add_folders(&b, v ? v->folders : "", false);
+    if (!v || !v->folders[0]) cel_buf_addz(&b, "no reference");
     cel_buf_printf(&b, "\n%s%s%s", v && v->rests[0] ? "           " : "", v ? v->rests : "", v && v->rests[0] ? "\n" : "");
   }
   return cli_print(&b, &err);
