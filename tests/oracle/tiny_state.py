@@ -11,6 +11,10 @@ GEMMA3N = dict(vocab_size=128, num_hidden_layers=4, head_dim=32, num_kv_shared_l
                vocab_size_per_layer_input=96, hidden_size_per_layer_input=32, laurel_rank=32, altup_num_inputs=3,
                activation_sparsity_pattern=[0.95, 0.0, 0.0, 0.0], intermediate_size=[64, 64, 32, 32],
                final_logit_softcapping=1.0, rope_parameters=GEMMA3N_ROPE)
+QWEN35 = dict(vocab_size=128, layer_types=["linear_attention", "full_attention"], head_dim=32, linear_num_key_heads=2,
+              linear_num_value_heads=4, linear_key_head_dim=16, linear_value_head_dim=16,
+              rope_parameters=rope(partial_rotary_factor=0.25))
+QWEN35_OLD = dict(layer_types=QWEN35["layer_types"])
 
 STATE = {
     "gemma3n": Tiny("Gemma3n", "AltUp, LAuReL, an embedding for each layer (row 0 past its end), shared k and v, sparse MLPs",
@@ -30,4 +34,9 @@ STATE = {
                            norm_topk_prob=True, decoder_sparse_step=1,
                            rope_parameters=rope(partial_rotary_factor=0.25)), legacy=dict(full_attention_interval=2), slack=10.0,
                       off={"partial": dict(rope_parameters=rope(partial_rotary_factor=1.0))}),
+    "qwen35": Tiny("Qwen3_5", "the projections of the delta nets apart, dense MLPs", QWEN35, legacy=QWEN35_OLD, slack=10.0,
+                   off={"partial": dict(rope_parameters=rope(partial_rotary_factor=1.0))}),
+    "qwen35moe": Tiny("Qwen3_5Moe", "and experts with a shared one behind a gate",
+                      dict(QWEN35, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32,
+                           shared_expert_intermediate_size=32), legacy=QWEN35_OLD, slack=10.0),
 }

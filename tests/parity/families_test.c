@@ -151,6 +151,7 @@ static const row rows[] = {
     {"qwen3next", "gated delta nets, past a chunk of 64, a gated attention, a shared expert behind a switch", 0},
     {"qwen3next-mlx", "MLX's form of it: norms with their 1 added, experts stacked", 0},
     {"qwen35", "the delta nets' projections apart, dense MLPs", 0},
+    {"qwen35moe", "and experts with a shared one behind a switch", 0},
     {"llama-gguf", "GGUF, Q8_0", 3e-4},
     {"qwen2-gguf", "GGUF, F16", 0},
     {"llama-blocks", "GGUF, every block format", 4e-4},
