@@ -96,7 +96,8 @@ typedef struct cel_layer {
   bool kv_shared;
   cel_ffn ffn;
   int64_t inter;  // width of the dense MLP; 0 for MOE
-  double sparsity;  // Gemma 3n: z of the gate's cut (mean + z * std); 0: none
+  bool cut;         // Gemma 3n: what the gate has below mean + sparsity * std of its row is cut off
+  double sparsity;
 } cel_layer;
 
 enum { CEL_ARCH_MAX_ROPES = 2, CEL_ARCH_MAX_EOS = 16 };
@@ -158,7 +159,7 @@ typedef struct cel_gemma3n {  // text-architectures §2.13; planes > 0: the fami
 // [E, out, in], however a file keeps them (model/experts.c). block_weights.c of the emitter says the shape of each.
 typedef enum cel_weight_role {
   CEL_W_EMBED, CEL_W_FINAL_NORM, CEL_W_HEAD,
-  CEL_W_PLE_EMBED, CEL_W_PLE_PROJECTION, CEL_W_PLE_NORM, CEL_W_ALTUP_PROJECTION, CEL_W_ALTUP_UNEMBED,  // Gemma 3n
+  CEL_W_PLE_EMBED, CEL_W_PLE_PROJECTION, CEL_W_PLE_NORM,  // Gemma 3n
   CEL_W_ATTN_NORM, CEL_W_Q, CEL_W_K, CEL_W_V, CEL_W_O, CEL_W_Q_NORM, CEL_W_K_NORM, CEL_W_ATTN_POST_NORM,
   CEL_W_QKV,    // fused and grouped per kv head (InternLM2): q heads of the group, k, v. Row blocks q|k|v the loader splits
   CEL_W_SINKS,  // vector [n_q]
@@ -175,6 +176,7 @@ typedef enum cel_weight_role {
   CEL_W_EXPERT_GATE, CEL_W_EXPERT_UP, CEL_W_EXPERT_GATE_UP, CEL_W_EXPERT_DOWN,
   CEL_W_SHARED_GATE, CEL_W_SHARED_UP, CEL_W_SHARED_DOWN, CEL_W_SHARED_SWITCH /* [1, H], its logistic weighs */,
   CEL_W_LAUREL_LEFT, CEL_W_LAUREL_RIGHT, CEL_W_LAUREL_NORM,  // Gemma 3n
+  CEL_W_ALTUP_PROJECTION, CEL_W_ALTUP_UNEMBED,  // of plane i + 1, not of layer i
   CEL_W_ALTUP_ROUTER, CEL_W_ALTUP_ROUTER_NORM, CEL_W_ALTUP_PREDICT, CEL_W_ALTUP_CORRECT, CEL_W_ALTUP_SCALE,
   CEL_W_PLE_GATE, CEL_W_PLE_UP, CEL_W_PLE_POST_NORM,
   CEL_W_COUNT,

@@ -90,7 +90,8 @@ static cel_status read_sizes(cel_keys k, bool nested, const cel_class_defaults *
   CEL_TRY(read_size(k, nested, "vocab_size", CEL_ARCH_MAX_DIM, d->vocab, &a->vocab, err));
   CEL_TRY(read_size(k, nested, "hidden_size", CEL_ARCH_MAX_DIM, d->hidden, &a->hidden, err));
   const char *inter_key = d->inter_alias && cel_json_get(k.obj, d->inter_alias) ? d->inter_alias : "intermediate_size";
-  CEL_TRY(read_size(k, nested, inter_key, CEL_ARCH_MAX_DIM, d->inter, &a->inter, err));
+  bool by_layer = d->inter_by_layer && cel_json_is_array(cel_json_get(k.obj, inter_key));
+  if (!by_layer) CEL_TRY(read_size(k, nested, inter_key, CEL_ARCH_MAX_DIM, d->inter, &a->inter, err));
   a->max_position = d->max_position;
   return cel_keys_int(k, "max_position_embeddings", 1, CEL_ARCH_MAX_POSITION, &a->max_position, err);
 }

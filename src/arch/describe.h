@@ -58,6 +58,7 @@ typedef struct cel_class_defaults {
   // Other names of keys in older files; NULL: none. The standard name wins.
   const char *layers_alias, *eps_alias, *act_alias;
   const char *inter_alias;  // this one wins over intermediate_size (LFM2)
+  bool inter_by_layer;      // intermediate_size may be a list: left to the family (Gemma 3n)
 } cel_class_defaults;
 
 // Sizes, head width, eps, activation, tied, bos, the default eos; scale D^-1/2, plain pre-norm RMS and

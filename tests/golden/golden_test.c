@@ -24,7 +24,7 @@ static const struct {
 } rows[] = {{"llama", "llama3"},       {"llama", "llama-linear"},  {"llama", "llama-dyn"},     {"llama", "llama-yarn"},
             {"llama", "llama3-q4g64"}, {"llama", "llama3-q8g32"},  {"llama", "llama-gguf"},    {"mistral", "mistral"},
             {"qwen2", "qwen2"},        {"qwen2", "qwen2-gguf"},    {"qwen3", "qwen3"},         {"qwen3", "qwen3-q4g32"},
-            {"qwen3", "qwen3-q8g64"},  {"gemma3", "gemma3"},       {"gemma3", "gemma3-linear"}, {"llama", "llama3-mixed"},
+            {"qwen3", "qwen3-q8g64"},  {"gemma3", "gemma3"},  {"gemma3", "gemma3n"},      {"gemma3", "gemma3-linear"}, {"llama", "llama3-mixed"},
             {"llama", "llama3-mxfp8"},  {"qwen3", "qwen3-nvfp4"},   {"llama", "llama-blocks"},
             {"moe", "mixtral"},        {"moe", "qwen2moe"},        {"moe", "qwen3moe-q4g32"}, {"moe", "granitemoe"},
             {"moe", "gptoss"},         {"moe", "gptoss-mxfp4"},    {"moe", "erniemoe"},       {"moe", "phimoe"},

@@ -21,7 +21,7 @@ STATE = {
                     GEMMA3N, dict(layer_types=GEMMA3N["layer_types"], rope_theta=1000000.0, rope_local_base_freq=10000.0,
                                   rope_scaling=None), std={"embed_tokens.": 0.05},
                     off={"sparsity": dict(activation_sparsity_pattern=[0.0] * 4), "window": dict(sliding_window=4096),
-                         "scale": dict(altup_correct_scale=False), "cap": dict(final_logit_softcapping=30.0)}),
+                         "scale": dict(altup_correct_scale=False), "cap": dict(final_logit_softcapping=30.0)}, slack=2.0),
     "lfm2": Tiny("Lfm2", "short convolutions and their state; the width of the MLP by its rule",
                  dict(LFM, block_auto_adjust_ff_dim=True, intermediate_size=96, block_multiple_of=32),
                  dict(full_attn_idxs=[1], block_dim=64, block_ff_dim=96, intermediate_size=DROP, block_norm_eps=1e-5,

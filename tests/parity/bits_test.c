@@ -10,7 +10,7 @@
 
 #include "support/oracle.h"
 
-static const char *const names[] = {"llama3", "qwen3", "mistral", "gemma3", "qwen2", "llama3-q4g64", "qwen3-q8g64", "llama-gguf",
+static const char *const names[] = {"llama3", "qwen3", "mistral", "gemma3", "gemma3n", "qwen2", "llama3-q4g64", "qwen3-q8g64", "llama-gguf",
                                     "qwen3-q3g64", "llama3-mixed", "qwen3-nvfp4", "llama3-mxfp8", "llama-blocks",
                                     "gemma1", "gemma2", "olmo1", "olmo2", "cohere", "stablelm", "starcoder2", "phi3-long",
                                     "glm4", "granite", "ministral3", "internlm2", "exaone4", "hunyuan", "apertus", "smollm3",

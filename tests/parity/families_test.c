@@ -81,6 +81,7 @@ static const row rows[] = {
     {"gemma2", "soft caps small enough to matter, four norms, every other layer slides", 0},
     {"gemma2-q4g32", "the same on 4 bits", 5e-4},
     {"gemma3", "two bases, four norms, q and k norms of 1 + w", 0},
+    {"gemma3n", "predicted and corrected planes, an embedding per layer, shared keys and values, cut gates", 0},
     {"gemma3-linear", "scaling on full layers only", 0},
     {"olmo1", "norms without weights, clipped q, k and v", 0},
     {"olmo2", "norms behind the sublayers, norms over whole projections", 0},

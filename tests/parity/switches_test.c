@@ -29,6 +29,8 @@ static const struct {
     {"gemma2", "\"query_pre_attn_scalar\":64"},
     {"gemma2", "\"sliding_window\":64"},
     {"gemma3", "\"sliding_window\":64"},
+    {"gemma3n", "\"altup_correct_scale\":false"},
+    {"gemma3n", "\"activation_sparsity_pattern\":[0,0,0,0]"},
     {"gemma3", "\"query_pre_attn_scalar\":64"},
     {"olmo1", "\"clip_qkv\":null"},
     {"olmo2", "\"rms_norm_eps\":0.1"},

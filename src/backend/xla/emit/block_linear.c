@@ -53,7 +53,8 @@ hlo cel_emit_linear(cel_emit *e, cel_weight_role role, int layer, hlo x) {
 static const cel_hlo_func *embedding_decomposition(cel_emit *e, const cel_emit_weight *w, hlo ids) {
   const cel_storage *s = &w->storage;
   cel_emit_scope scope;
-  const cel_hlo_func *made = cel_emit_begin(e, &scope, is_plain(s) ? "embedding" : "quantized_embedding", "embedding");
+  const cel_hlo_func *made = cel_emit_begin(e, &scope, is_plain(s) ? "embedding" : "quantized_embedding", "embedding %lld",
+                                            (long long)s->cols);
   if (made) return made;
   cel_hlo_builder *b = &e->b;
   hlo in = arg_like(b, "ids", ids), packed = arg_like(b, "weight", w->w);
@@ -64,14 +65,18 @@ static const cel_hlo_func *embedding_decomposition(cel_emit *e, const cel_emit_w
   return cel_emit_end(e, &scope, cel_emit_dequantize(b, s, packed, scales, biases, e->n));
 }
 
-hlo cel_emit_embedding(cel_emit *e, hlo ids) {
-  cel_emit_weight *w = cel_emit_weight_of(e, CEL_W_EMBED, -1);
+hlo cel_emit_lookup(cel_emit *e, cel_weight_role role, hlo ids) {
+  cel_emit_weight *w = cel_emit_weight_of(e, role, -1);
   cel_hlo_builder *b = &e->b;
   const cel_hlo_func *f = embedding_decomposition(e, w, ids);
   hlo operands[4] = {ids};
   cel_hlo_attr *attrs[3];
   int n = 1 + cel_emit_weight_operands(w, operands + 1), n_attrs = cel_emit_storage_attrs(b, &w->storage, attrs);
-  hlo x = cel_hlo_composite(b, is_plain(&w->storage) ? "mlxcel.embedding" : "mlxcel.quantized_embedding", operands, n,
-                            attrs, n_attrs, f);
-  return e->arch->embed_mul != 1 ? cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, e->arch->embed_mul) : x;
+  return cel_hlo_composite(b, is_plain(&w->storage) ? "mlxcel.embedding" : "mlxcel.quantized_embedding", operands, n, attrs,
+                           n_attrs, f);
+}
+
+hlo cel_emit_embedding(cel_emit *e, hlo ids) {
+  hlo x = cel_emit_lookup(e, CEL_W_EMBED, ids);
+  return e->arch->embed_mul != 1 ? cel_hlo_binary_scalar(&e->b, CEL_HLO_MULTIPLY, x, e->arch->embed_mul) : x;
 }

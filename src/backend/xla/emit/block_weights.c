@@ -166,6 +166,31 @@ static role_shape recurrent_shape(const cel_arch *a, cel_weight_role role) {
   }
 }
 
+static role_shape gemma3n_shape(const cel_arch *a, cel_weight_role role) {
+  const cel_gemma3n *g = &a->gemma3n;
+  int64_t h = a->hidden, all_layers = a->n_layers * g->ple, planes = g->planes;
+  switch (role) {
+    case CEL_W_PLE_EMBED: return matrix(-1, all_layers, false);
+    case CEL_W_PLE_PROJECTION: return matrix(all_layers, h, false);
+    case CEL_W_PLE_NORM: return vector(g->ple);
+    case CEL_W_LAUREL_LEFT: return matrix(g->laurel, h, false);
+    case CEL_W_LAUREL_RIGHT: return matrix(h, g->laurel, false);
+    case CEL_W_ALTUP_PROJECTION:
+    case CEL_W_ALTUP_UNEMBED: return matrix(h, h, false);
+    case CEL_W_ALTUP_ROUTER: return matrix(planes, h, false);
+    case CEL_W_ALTUP_PREDICT: return matrix(planes * planes, planes, false);
+    case CEL_W_ALTUP_CORRECT: return matrix(planes, planes, false);
+    case CEL_W_ALTUP_SCALE: return tensor(h);
+    case CEL_W_PLE_GATE: return matrix(g->ple, h, false);
+    case CEL_W_PLE_UP: return matrix(h, g->ple, false);
+    default: return vector(h);  // norms
+  }
+}
+
+static bool is_gemma3n(cel_weight_role role) {
+  return (role >= CEL_W_PLE_EMBED && role <= CEL_W_PLE_NORM) || (role >= CEL_W_LAUREL_LEFT && role <= CEL_W_PLE_POST_NORM);
+}
+
 static bool is_act(cel_weight_role role) { return role >= CEL_W_ACT_ALPHA_P && role <= CEL_W_ACT_EPS; }
 
 static role_shape shape_of(const cel_arch *a, cel_weight_role role, int layer) {
@@ -173,6 +198,7 @@ static role_shape shape_of(const cel_arch *a, cel_weight_role role, int layer) {
   if (role == CEL_W_HEAD) return matrix(-1, a->hidden, a->head_bias);
   if (role >= CEL_W_CONV_IN && role <= CEL_W_DELTA_OUT) return recurrent_shape(a, role);
   if (is_act(role)) return tensor(1);
+  if (is_gemma3n(role)) return gemma3n_shape(a, role);
   if (role >= CEL_W_GATE && role <= CEL_W_SHARED_SWITCH) return feed_forward_shape(a, role, a->layers[layer].inter);
   return attention_shape(a, role);
 }
@@ -232,6 +258,8 @@ static bool wanted(const cel_arch *a, cel_weight_role role, int layer) {
   if (role >= CEL_W_CONV_IN && role <= CEL_W_CONV_OUT) return l->mixer == CEL_MIXER_CONV;
   if (role >= CEL_W_DELTA_QKVZ && role <= CEL_W_DELTA_OUT) return l->mixer == CEL_MIXER_DELTA;
   if (is_act(role)) return a->act == CEL_ACT_XIELU;
+  if (role == CEL_W_ALTUP_PROJECTION || role == CEL_W_ALTUP_UNEMBED) return layer < a->gemma3n.planes - 1;
+  if (role == CEL_W_ALTUP_SCALE) return a->gemma3n.scale_corrected;
   if (role >= CEL_W_GATE && role <= CEL_W_SHARED_SWITCH) return feed_forward_wants(a, role, l);
   return true;
 }
@@ -308,6 +336,7 @@ static cel_status embedding_and_head(cel_emit *e, cel_err *err) {
 
 static cel_status all(cel_emit *e, cel_err *err) {
   CEL_TRY(embedding_and_head(e, err));
+  for (int role = CEL_W_PLE_EMBED; role <= CEL_W_PLE_NORM; role++) CEL_TRY(one(e, (cel_weight_role)role, -1, err));
   for (int layer = 0; layer < e->arch->n_layers; layer++) {
     for (int role = CEL_W_FIRST_OF_LAYER; role < CEL_W_COUNT; role++) {
       CEL_TRY(one(e, (cel_weight_role)role, layer, err));

@@ -55,6 +55,7 @@ void cel_emit_weight_arguments(cel_emit *e);
 // block_linear.c
 hlo cel_emit_linear(cel_emit *e, cel_weight_role role, int layer, hlo x);   // x [N, in] -> [N, out], bias added
 hlo cel_emit_embedding(cel_emit *e, hlo ids);                              // [N] -> [N, hidden]
+hlo cel_emit_lookup(cel_emit *e, cel_weight_role role, hlo ids);           // rows of a table that belongs to no layer
 // The operands a weight brings along (1, with scales 2, with biases 3), and the attributes that describe it (1 or 3).
 int cel_emit_weight_operands(const cel_emit_weight *w, hlo *out);
 int cel_emit_storage_attrs(cel_hlo_builder *b, const cel_storage *s, cel_hlo_attr **attrs);
@@ -79,6 +80,8 @@ hlo cel_emit_conv(cel_emit *e, int layer, hlo h);       // block_conv.c
 hlo cel_emit_delta(cel_emit *e, int layer, hlo h);      // block_delta.c
 hlo cel_emit_mlp(cel_emit *e, int layer, hlo h);        // block_mlp.c: gated or plain
 hlo cel_emit_moe(cel_emit *e, int layer, hlo h);        // block_moe.c
+// block_gemma3n.c: all layers, from the embedded rows to those of the final norm, [N, hidden].
+hlo cel_emit_gemma3n(cel_emit *e, hlo x);
 // block_router.c: the experts of each token, i32 [N, k], and their weights, f32 [N, k].
 typedef struct cel_chosen { hlo ids, weights; } cel_chosen;
 cel_chosen cel_emit_route(cel_emit *e, int layer, hlo h);

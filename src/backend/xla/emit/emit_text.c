@@ -157,7 +157,11 @@ static void walk(cel_emit *e) {
   cel_emit_rope_tables(e);
   cel_hlo_path(b, "embed");
   hlo x = cel_emit_embedding(e, e->tokens);
-  for (int layer = 0; layer < e->arch->n_layers; layer++) x = layer_of(e, layer, x);
+  if (e->arch->gemma3n.planes > 0) {
+    x = cel_emit_gemma3n(e, x);
+  } else {
+    for (int layer = 0; layer < e->arch->n_layers; layer++) x = layer_of(e, layer, x);
+  }
   hlo results[1 + CEL_STATE_COUNT];
   int n = 0;
   if (e->options.logits != CEL_LOGITS_NONE) results[n++] = head(e, x);
