@@ -9,7 +9,7 @@ void mlxcel_chat_options_init(mlxcel_chat_options *options, size_t struct_size) 
 static cel_status read_json(const char *text, const char *name, bool object, cel_json **out, cel_err *err) {
   if (!text) return CEL_OK;
   CEL_TRY(cel_json_parse(cel_str_of(text), name, out, err));
-  if (object ? json_is_object(*out) : json_is_array(*out)) return CEL_OK;
+  if (object ? cel_json_is_object(*out) : cel_json_is_array(*out)) return CEL_OK;
   return cel_fail(err, CEL_INVALID, "%s must be %s", name, object ? "an object" : "an array");
 }
 
@@ -24,9 +24,9 @@ static cel_status render(const mlxcel_model *m, const char *messages_json, const
   if (s == CEL_OK) s = read_json(o.variables_json, "variables_json", true, &variables, err);
   if (s == CEL_OK) s = cel_lm_render(m->lm, messages, tools, variables, !o.no_generation_prompt, out, err);
   if (s == CEL_OK && out->failed) s = cel_fail_oom(err, "a prompt");
-  json_decref(messages);
-  json_decref(tools);
-  json_decref(variables);
+  cel_json_decref(messages);
+  cel_json_decref(tools);
+  cel_json_decref(variables);
   return s;
 }
 

@@ -101,7 +101,7 @@ static cel_status read_outer(cel_keys k, cel_keys outer, const cel_class_default
   a->tied = d->tied;
   CEL_TRY(cel_keys_bool(outer, "tie_word_embeddings", &a->tied, err));
   CEL_TRY(cel_keys_bool(k, "tie_word_embeddings", &a->tied, err));
-  cel_keys where = json_object_get(k.obj, "bos_token_id") ? k : outer;
+  cel_keys where = cel_json_object_get(k.obj, "bos_token_id") ? k : outer;
   int64_t bos = cel_keys_is_null(where, "bos_token_id") ? -1 : d->bos;
   CEL_TRY(cel_keys_int(where, "bos_token_id", -1, INT32_MAX, &bos, err));
   a->bos = (int32_t)bos;

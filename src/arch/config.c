@@ -36,7 +36,7 @@ static cel_status refuse_type(const cel_json *cfg, const cel_json *root, cel_err
 
 // The text level: text_config of a wrapper, else the root itself.
 static cel_status find_text(const cel_json *root, const cel_json **cfg, const char **model_type, cel_err *err) {
-  if (!json_is_object(root)) return cel_fail(err, CEL_MALFORMED, "the config is no JSON object");
+  if (!cel_json_is_object(root)) return cel_fail(err, CEL_MALFORMED, "the config is no JSON object");
   *cfg = root;
   *model_type = NULL;
   CEL_TRY(cel_keys_object((cel_keys){root, ""}, "text_config", cfg, err));
@@ -71,8 +71,8 @@ static cel_status add_eos(cel_keys k, const cel_json *v, cel_arch *a, cel_err *e
 static cel_status add_eos_key(cel_keys k, cel_arch *a, cel_err *err) {
   const cel_json *v = cel_json_get(k.obj, "eos_token_id");
   if (!v) return CEL_OK;
-  if (!json_is_array(v)) return add_eos(k, v, a, err);
-  for (size_t i = 0; i < json_array_size(v); i++) CEL_TRY(add_eos(k, json_array_get(v, i), a, err));
+  if (!cel_json_is_array(v)) return add_eos(k, v, a, err);
+  for (size_t i = 0; i < cel_json_array_size(v); i++) CEL_TRY(add_eos(k, cel_json_array_get(v, i), a, err));
   return CEL_OK;
 }
 
@@ -83,7 +83,7 @@ static cel_status unite_eos(const cel_json *cfg, const cel_json *root, const cel
   const cel_keys levels[] = {
       {cfg, cfg == root ? "" : "text_config."}, {root, ""}, {generation, "(generation_config) "}};
   bool said = false;
-  for (int i = 0; i < CEL_COUNT(levels); i++) said |= json_object_get(levels[i].obj, "eos_token_id") != NULL;
+  for (int i = 0; i < CEL_COUNT(levels); i++) said |= cel_json_object_get(levels[i].obj, "eos_token_id") != NULL;
   if (!said) return CEL_OK;
   a->n_eos = 0;
   for (int i = 0; i < CEL_COUNT(levels); i++) CEL_TRY(add_eos_key(levels[i], a, err));
@@ -115,7 +115,7 @@ cel_status cel_arch_from_config(const cel_json *config, const cel_json *generati
   CEL_TRY(find_text(config, &cfg, &model_type, err));
   const cel_family *family = find_family(model_type, &word);
   if (!family) return refuse_type(cfg, config, err);
-  if (generation_config && !json_is_object(generation_config))
+  if (generation_config && !cel_json_is_object(generation_config))
     return cel_fail(err, CEL_MALFORMED, "the generation_config is no JSON object");
   *out = (cel_arch){.family = family, .model_type = word, .bos = -1};
   CEL_TRY(family->describe(cfg, config, arena, out, err));

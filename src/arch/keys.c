@@ -28,8 +28,8 @@ static cel_status wrong_kind(cel_keys k, const char *key, const cel_json *v, con
 
 // transformers writes non-finite numbers as {"__float__": "Infinity"}.
 static bool as_number(const cel_json *v, double *out) {
-  if (json_is_number(v)) {
-    *out = json_number_value(v);
+  if (cel_json_is_number(v)) {
+    *out = cel_json_number_value(v);
     return true;
   }
   const char *word = cel_json_string(v, "__float__", NULL);
@@ -50,7 +50,7 @@ cel_status cel_keys_int_of(cel_keys k, const char *key, const cel_json *v, int64
     snprintf(right, sizeof right, "an integer from %lld to %lld", (long long)lo, (long long)hi);
     return wrong_kind(k, key, v, right, err);
   }
-  *out = json_is_integer(v) ? (int64_t)json_integer_value(v) : (int64_t)x;
+  *out = cel_json_is_integer(v) ? (int64_t)cel_json_integer_value(v) : (int64_t)x;
   return CEL_OK;
 }
 
@@ -75,23 +75,23 @@ cel_status cel_keys_num(cel_keys k, const char *key, double lo, double hi, doubl
 cel_status cel_keys_bool(cel_keys k, const char *key, bool *inout, cel_err *err) {
   const cel_json *v = find(k, key);
   if (!v) return CEL_OK;
-  if (!json_is_boolean(v)) return wrong_kind(k, key, v, "true or false", err);
-  *inout = json_is_true(v);
+  if (!cel_json_is_boolean(v)) return wrong_kind(k, key, v, "true or false", err);
+  *inout = cel_json_is_true(v);
   return CEL_OK;
 }
 
 cel_status cel_keys_string(cel_keys k, const char *key, const char **inout, cel_err *err) {
   const cel_json *v = find(k, key);
   if (!v) return CEL_OK;
-  if (!json_is_string(v)) return wrong_kind(k, key, v, "a string", err);
-  *inout = json_string_value(v);
+  if (!cel_json_is_string(v)) return wrong_kind(k, key, v, "a string", err);
+  *inout = cel_json_string_value(v);
   return CEL_OK;
 }
 
 cel_status cel_keys_floats(cel_keys k, const char *key, int n, cel_arena *arena, const float **out, cel_err *err) {
   const cel_json *v = find(k, key);
   if (!v) return CEL_OK;
-  if (!json_is_array(v) || json_array_size(v) != (size_t)n) {
+  if (!cel_json_is_array(v) || cel_json_array_size(v) != (size_t)n) {
     char right[64];
     snprintf(right, sizeof right, "a list of %d numbers", n);
     return wrong_kind(k, key, v, right, err);
@@ -99,8 +99,8 @@ cel_status cel_keys_floats(cel_keys k, const char *key, int n, cel_arena *arena,
   float *list = CEL_NEW_ARRAY(arena, float, n);
   if (!list) return cel_fail_oom(err, key);
   for (int i = 0; i < n; i++) {
-    const cel_json *item = json_array_get(v, (size_t)i);
-    double x = json_is_number(item) ? json_number_value(item) : 0;
+    const cel_json *item = cel_json_array_get(v, (size_t)i);
+    double x = cel_json_is_number(item) ? cel_json_number_value(item) : 0;
     if (!(x >= 1e-6 && x <= 1e9)) return wrong_kind(k, key, item, "a list of numbers from 1e-06 to 1e+09", err);
     list[i] = (float)x;
   }
@@ -111,7 +111,7 @@ cel_status cel_keys_floats(cel_keys k, const char *key, int n, cel_arena *arena,
 cel_status cel_keys_object(cel_keys k, const char *key, const cel_json **out, cel_err *err) {
   const cel_json *v = find(k, key);
   if (!v) return CEL_OK;
-  if (!json_is_object(v)) return wrong_kind(k, key, v, "an object", err);
+  if (!cel_json_is_object(v)) return wrong_kind(k, key, v, "an object", err);
   *out = v;
   return CEL_OK;
 }
@@ -121,4 +121,4 @@ cel_status cel_keys_need(cel_keys k, const char *key, cel_err *err) {
   return cel_fail(err, CEL_MALFORMED, "config key %s%s is missing and has no default here", k.path, key);
 }
 
-bool cel_keys_is_null(cel_keys k, const char *key) { return json_is_null(json_object_get(k.obj, key)); }
+bool cel_keys_is_null(cel_keys k, const char *key) { return cel_json_is_null(cel_json_object_get(k.obj, key)); }

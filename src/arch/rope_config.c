@@ -137,7 +137,7 @@ static const char *const kind_words[2] = {[CEL_ATTENTION_FULL] = "full_attention
                                           [CEL_ATTENTION_SLIDING] = "sliding_attention"};
 
 static bool is_nested(cel_keys k) {
-  return json_object_get(k.obj, kind_words[0]) != NULL || json_object_get(k.obj, kind_words[1]) != NULL;
+  return cel_json_object_get(k.obj, kind_words[0]) != NULL || cel_json_object_get(k.obj, kind_words[1]) != NULL;
 }
 
 // One table per entry. A null entry: no rotation for that kind, but in Gemma 3 a plain table.
@@ -199,7 +199,7 @@ cel_status cel_arch_read_ropes(const cel_json *cfg, const cel_rope_defaults *d, 
   cel_keys top = {cfg, ""}, scaling = {NULL, "rope_scaling."}, dict = {NULL, "rope_parameters."};
   CEL_TRY(cel_keys_object(top, "rope_scaling", &scaling.obj, err));
   CEL_TRY(cel_keys_object(top, "rope_parameters", &dict.obj, err));
-  if (json_object_size(scaling.obj) == 0) scaling.obj = NULL;
+  if (cel_json_object_size(scaling.obj) == 0) scaling.obj = NULL;
   a->n_ropes = 0;
   if (d->otherwise && !scaling.obj && !dict.obj && !cel_json_get(cfg, "rope_theta")) {
     take_default(d, a, rope_of);

@@ -127,6 +127,4 @@ void cel_json_add_string(cel_buf *b, cel_str s);
 // Appends a number so that reading it gives the same double; NaN and infinities become null.
 void cel_json_add_number(cel_buf *b, double x);
 
-#include "base/json_names.h"
-
 #endif

@@ -45,8 +45,8 @@ static char *prompt_text(EditLine *e) {
 }
 
 static cel_status reset(repl *r, cel_err *err) {
-  json_decref(r->messages);
-  r->messages = json_array();
+  cel_json_decref(r->messages);
+  r->messages = cel_json_array();
   if (!r->messages) return cel_fail_oom(err, "the conversation");
   if (!r->o->system) return CEL_OK;
   return cli_add_message(r->messages, "system", cel_str_of(r->o->system), "--system", err);
@@ -111,7 +111,7 @@ static cel_status say(repl *r, cel_str text, cel_err *err) {
   if (s == CEL_OK) s = cel_generate(r->lm, &r->generation, &r->request, &cli_interrupted, &reply, err);
   free(p.ids);
   if (s != CEL_OK) {  // the turn never happened
-    json_array_remove(r->messages, json_array_size(r->messages) - 1);
+    cel_json_array_remove(r->messages, cel_json_array_size(r->messages) - 1);
     return s;
   }
   fputs(cli_interrupted ? " [stopped]\n" : "\n", stdout);
@@ -221,7 +221,7 @@ static int with_model(const cli_options *o, const cel_lm *lm, cel_err *err) {
     close_editor(&r);
   }
   cel_generation_close(&r.generation, lm);
-  json_decref(r.messages);
+  cel_json_decref(r.messages);
   cel_buf_deinit(&r.line);
   free(bias);
   return status;

@@ -15,7 +15,7 @@ static cel_status render_file(const cli_options *o, const cel_json *messages, co
   cel_status s = cel_template_compile((cel_str){source, (size_t)n}, o->template_file, &t, err);
   if (s == CEL_OK) s = cel_chat_variables(messages, tools, NULL, kwargs, !o->no_generation_prompt, &variables, err);
   if (s == CEL_OK) s = cel_template_render(t, variables, NULL, out, err);
-  json_decref(variables);
+  cel_json_decref(variables);
   cel_template_free(t);
   free(source);
   return s;
@@ -41,9 +41,9 @@ int cmd_template(const cli_options *o) {
   if (s == CEL_OK && o->kwargs) s = cel_json_parse(cel_str_of(o->kwargs), "--kwargs", &kwargs, &err);
   if (s == CEL_OK) s = o->template_file ? render_file(o, messages, tools, kwargs, &out, &err)
                                         : render_model(o, messages, tools, kwargs, &out, &err);
-  json_decref(messages);
-  json_decref(tools);
-  json_decref(kwargs);
+  cel_json_decref(messages);
+  cel_json_decref(tools);
+  cel_json_decref(kwargs);
   if (s == CEL_OK) return cli_print(&out, &err);
   cel_buf_deinit(&out);
   return cli_fail(&err);

@@ -161,9 +161,9 @@ static cel_status parse_bias(const char *text, cel_sampling *s, cel_logit_bias *
   cel_json *json;
   CEL_TRY(cel_json_parse(cel_str_of(text), "--logit-bias", &json, err));
   cel_status status = CEL_OK;
-  size_t n = json_object_size(json);
+  size_t n = cel_json_object_size(json);
   *bias = calloc(n + 1, sizeof **bias);
-  if (!json_is_object(json)) status = cel_fail(err, CEL_INVALID, "--logit-bias takes an object {\"ID\": bias, ...}");
+  if (!cel_json_is_object(json)) status = cel_fail(err, CEL_INVALID, "--logit-bias takes an object {\"ID\": bias, ...}");
   else if (!*bias) status = cel_fail_oom(err, "logit biases");
   size_t i;
   cel_str key;
@@ -172,15 +172,15 @@ static cel_status parse_bias(const char *text, cel_sampling *s, cel_logit_bias *
     cel_json_object_foreach(json, i, key, value) {
       char *end;
       long id = strtol(key.p, &end, 10);
-      if (end != key.p + key.n || end == key.p || id < 0 || id > INT32_MAX || !json_is_number(value)) {
+      if (end != key.p + key.n || end == key.p || id < 0 || id > INT32_MAX || !cel_json_is_number(value)) {
         status = cel_fail(err, CEL_INVALID, "--logit-bias: \"%s\" must be a token id with a number", key.p);
         break;
       }
-      double x = json_number_value(value);
+      double x = cel_json_number_value(value);
       (*bias)[s->n_bias++] = (cel_logit_bias){(int32_t)id, (float)(x <= -1e9 ? -(double)INFINITY : x)};
     }
   }
-  json_decref(json);
+  cel_json_decref(json);
   s->bias = *bias;
   return status;
 }

@@ -16,7 +16,7 @@ static cel_status tokenizer_from_file(const char *file, const cel_json *config, 
   cel_json *json;
   CEL_TRY(cel_json_load(file, TOKENIZER_BYTES_MOST, &json, err));
   cel_status s = cel_tokenizer_from_json(json, config, file, out, err);
-  json_decref(json);
+  cel_json_decref(json);
   return s;
 }
 
@@ -47,7 +47,7 @@ static cel_status tokenizer_beside(const char *file, cel_tokenizer **out, cel_er
   cel_json *config;
   CEL_TRY(config_beside(file, &config, err));
   cel_status s = tokenizer_from_file(file, config, out, err);
-  json_decref(config);
+  cel_json_decref(config);
   return s;
 }
 
@@ -98,12 +98,12 @@ static cel_status unite_end_ids(cel_lm *lm, cel_err *err) {
 // The texts templates know by name: bos_token, eos_token and their kin, as strings or {"content": ...}.
 static cel_status read_special_tokens(cel_lm *lm, cel_err *err) {
   static const char *const names[] = {"bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"};
-  lm->special_tokens = json_object();
+  lm->special_tokens = cel_json_object();
   if (!lm->special_tokens) return cel_fail_oom(err, "special tokens");
   for (int i = 0; i < CEL_COUNT(names); i++) {
     const cel_json *v = cel_json_get(lm->checkpoint->tokenizer_config, names[i]);
-    const char *text = json_is_string(v) ? json_string_value(v) : cel_json_string(v, "content", NULL);
-    if (text && json_object_set_new(lm->special_tokens, names[i], json_string(text)) != 0) return cel_fail_oom(err, "special tokens");
+    const char *text = cel_json_is_string(v) ? cel_json_string_value(v) : cel_json_string(v, "content", NULL);
+    if (text && cel_json_object_set_new(lm->special_tokens, names[i], cel_json_string_of(text)) != 0) return cel_fail_oom(err, "special tokens");
   }
   return CEL_OK;
 }
@@ -193,7 +193,7 @@ void cel_lm_close(cel_lm *lm) {
   cel_template_free(lm->chat);
   cel_template_free(lm->chat_tools);
   cel_tokenizer_free(lm->tokenizer);
-  json_decref(lm->special_tokens);
+  cel_json_decref(lm->special_tokens);
   cel_checkpoint_close(lm->checkpoint);
   cel_arena_deinit(&lm->arena);
   free(lm);

@@ -26,17 +26,17 @@ static cel_status bad(const char *file, const char *problem, cel_err *err) {
 }
 
 static cel_status copy(cel_checkpoint *c, const cel_json *text, const char *file, const char **out, cel_err *err) {
-  cel_str s = {json_string_value(text), json_string_length(text)};
+  cel_str s = {cel_json_string_value(text), cel_json_string_length(text)};
   return cel_checkpoint_text(c, s, file, out, err);
 }
 
 // [{"name": "default", "template": "..."}, ...]: "default" (or the only one), and "tool_use".
 static cel_status take_list(cel_checkpoint *c, const cel_json *list, const char *file, cel_err *err) {
-  size_t n = json_array_size(list);
+  size_t n = cel_json_array_size(list);
   for (size_t i = 0; i < n; i++) {
-    const cel_json *item = json_array_get(list, i), *text = json_object_get(item, "template");
+    const cel_json *item = cel_json_array_get(list, i), *text = cel_json_object_get(item, "template");
     const char *name = cel_json_string(item, "name", NULL);
-    if (!name || !json_is_string(text)) return bad(file, "holds an item without the texts \"name\" and \"template\"", err);
+    if (!name || !cel_json_is_string(text)) return bad(file, "holds an item without the texts \"name\" and \"template\"", err);
     if (strcmp(name, "tool_use") == 0 && !c->chat_template_tools) {
       CEL_TRY(copy(c, text, file, &c->chat_template_tools, err));
     }
@@ -48,8 +48,8 @@ static cel_status take_list(cel_checkpoint *c, const cel_json *list, const char 
 }
 
 static cel_status take_value(cel_checkpoint *c, const cel_json *v, const char *file, cel_err *err) {
-  if (json_is_array(v)) return take_list(c, v, file, err);
-  if (json_is_string(v)) return copy(c, v, file, &c->chat_template, err);
+  if (cel_json_is_array(v)) return take_list(c, v, file, err);
+  if (cel_json_is_string(v)) return copy(c, v, file, &c->chat_template, err);
   return bad(file, "is neither a text nor a list", err);
 }
 
@@ -58,7 +58,7 @@ static cel_status load_json(cel_checkpoint *c, const char *path, cel_err *err) {
   CEL_TRY(cel_json_load(path, MAX_TEMPLATE, &json, err));
   const cel_json *v = cel_json_get(json, "chat_template");
   cel_status status = v ? take_value(c, v, path, err) : bad(path, "is missing", err);
-  json_decref(json);
+  cel_json_decref(json);
   return status;
 }
 

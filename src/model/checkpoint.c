@@ -46,7 +46,7 @@ static cel_status load_object(cel_checkpoint *c, const char *name, cel_json **ou
   if (!path) return cel_fail_oom(err, name);
   if (!cel_is_file(path)) return CEL_OK;
   CEL_TRY(cel_json_load(path, MAX_CONFIG, out, err));
-  return json_is_object(*out) ? CEL_OK : cel_fail(err, CEL_MALFORMED, "%s: not a JSON object", path);
+  return cel_json_is_object(*out) ? CEL_OK : cel_fail(err, CEL_MALFORMED, "%s: not a JSON object", path);
 }
 
 static cel_status open_folder(cel_checkpoint *c, cel_err *err) {
@@ -194,9 +194,9 @@ void cel_checkpoint_close(cel_checkpoint *c) {
   for (int64_t i = 0; i < p->n_maps; i++) cel_map_close(&p->maps[i].map);
   free(p->maps);
   cel_tensor_list_deinit(&p->list);
-  json_decref(p->config);
-  json_decref(p->generation_config);
-  json_decref(p->tokenizer_config);
+  cel_json_decref(p->config);
+  cel_json_decref(p->generation_config);
+  cel_json_decref(p->tokenizer_config);
   cel_arena_deinit(&p->arena);
   free(p);
   free(c);

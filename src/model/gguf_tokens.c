@@ -6,7 +6,7 @@
 #include "model/gguf_convert.h"
 
 cel_status cel_gguf_put(cel_json *obj, const char *key, cel_json *value, cel_err *err) {
-  if (value && json_object_set_new(obj, key, value) == 0) return CEL_OK;
+  if (value && cel_json_object_set_new(obj, key, value) == 0) return CEL_OK;
   return cel_fail_oom(err, "a config");
 }
 
@@ -19,17 +19,17 @@ static cel_json *end_ids(const cel_gguf_vocab *v) {
     for (int k = 0; k < n; k++) seen |= ids[k] == from[i];
     if (!seen) ids[n++] = from[i];
   }
-  if (n <= 1) return n ? json_integer(ids[0]) : json_null();
-  cel_json *list = json_array();
+  if (n <= 1) return n ? cel_json_integer(ids[0]) : cel_json_null();
+  cel_json *list = cel_json_array();
   for (int i = 0; i < n; i++) {
-    if (list && json_array_append_new(list, json_integer(ids[i])) != 0) json_decref(list), list = NULL;
+    if (list && cel_json_array_append_new(list, cel_json_integer(ids[i])) != 0) cel_json_decref(list), list = NULL;
   }
   return list;
 }
 
 cel_status cel_gguf_put_ids(cel_json *obj, const cel_gguf_vocab *v, cel_err *err) {
-  if (v->bos >= 0) CEL_TRY(cel_gguf_put(obj, "bos_token_id", json_integer(v->bos), err));
-  if (v->pad >= 0) CEL_TRY(cel_gguf_put(obj, "pad_token_id", json_integer(v->pad), err));
+  if (v->bos >= 0) CEL_TRY(cel_gguf_put(obj, "bos_token_id", cel_json_integer(v->bos), err));
+  if (v->pad >= 0) CEL_TRY(cel_gguf_put(obj, "pad_token_id", cel_json_integer(v->pad), err));
   return cel_gguf_put(obj, "eos_token_id", end_ids(v), err);
 }
 
@@ -40,7 +40,7 @@ static cel_status put_sampling(const cel_gguf *g, cel_json *obj, const char *fro
   if (!found) return CEL_OK;
   if (!isfinite(v)) return cel_fail(err, CEL_MALFORMED, "%s: metadata \"%s\" is not a finite number", g->file, from);
   bool whole = strcmp(key, "top_k") == 0 && v == floor(v) && fabs(v) < 1e9;
-  return cel_gguf_put(obj, key, whole ? json_integer((int64_t)v) : json_real(v), err);
+  return cel_gguf_put(obj, key, whole ? cel_json_integer((int64_t)v) : cel_json_real(v), err);
 }
 
 static cel_status fill_generation(const cel_gguf *g, const cel_gguf_vocab *vocab, cel_json *obj, cel_err *err) {
@@ -56,12 +56,12 @@ static cel_status fill_generation(const cel_gguf *g, const cel_gguf_vocab *vocab
 }
 
 cel_status cel_gguf_generation_config(const cel_gguf *g, const cel_gguf_vocab *vocab, cel_json **out, cel_err *err) {
-  cel_json *obj = json_object();
+  cel_json *obj = cel_json_object();
   *out = NULL;
   if (!obj) return cel_fail_oom(err, "a config");
   cel_status status = fill_generation(g, vocab, obj, err);
-  if (status != CEL_OK || json_object_size(obj) == 0) {
-    json_decref(obj);
+  if (status != CEL_OK || cel_json_object_size(obj) == 0) {
+    cel_json_decref(obj);
     return status;
   }
   *out = obj;
@@ -71,7 +71,7 @@ cel_status cel_gguf_generation_config(const cel_gguf *g, const cel_gguf_vocab *v
 // A token's text, when it is one that JSON can hold.
 static cel_status put_token(cel_json *obj, const char *key, const cel_gguf_vocab *v, int32_t id, cel_err *err) {
   if (id < 0 || !cel_utf8_valid(v->tokens[id].p, v->tokens[id].n)) return CEL_OK;
-  return cel_gguf_put(obj, key, json_stringn(v->tokens[id].p, v->tokens[id].n), err);
+  return cel_gguf_put(obj, key, cel_json_string_new((cel_str){v->tokens[id].p, v->tokens[id].n}), err);
 }
 
 static cel_status fill_tokenizer(cel_json *obj, const cel_gguf_vocab *v, cel_err *err) {
@@ -79,19 +79,19 @@ static cel_status fill_tokenizer(cel_json *obj, const cel_gguf_vocab *v, cel_err
   CEL_TRY(put_token(obj, "eos_token", v, v->eos, err));
   CEL_TRY(put_token(obj, "unk_token", v, v->unk, err));
   CEL_TRY(put_token(obj, "pad_token", v, v->pad, err));
-  if (v->add_bos >= 0) CEL_TRY(cel_gguf_put(obj, "add_bos_token", json_boolean(v->add_bos), err));
-  if (v->add_eos >= 0) CEL_TRY(cel_gguf_put(obj, "add_eos_token", json_boolean(v->add_eos), err));
+  if (v->add_bos >= 0) CEL_TRY(cel_gguf_put(obj, "add_bos_token", cel_json_boolean(v->add_bos), err));
+  if (v->add_eos >= 0) CEL_TRY(cel_gguf_put(obj, "add_eos_token", cel_json_boolean(v->add_eos), err));
   return CEL_OK;
 }
 
 cel_status cel_gguf_tokenizer_config(const cel_gguf_vocab *vocab, cel_json **out, cel_err *err) {
   *out = NULL;
   if (!vocab) return CEL_OK;
-  cel_json *obj = json_object();
+  cel_json *obj = cel_json_object();
   if (!obj) return cel_fail_oom(err, "a config");
   cel_status status = fill_tokenizer(obj, vocab, err);
   if (status != CEL_OK) {
-    json_decref(obj);
+    cel_json_decref(obj);
     return status;
   }
   *out = obj;

@@ -11,7 +11,7 @@
 static cel_status find_block(const cel_json *config, const char *dir, const cel_json **out, cel_err *err) {
   const cel_json *own = cel_json_get(config, "quantization"), *other = cel_json_get(config, "quantization_config");
   *out = own ? own : other;
-  if (own && !json_is_object(own)) return cel_fail(err, CEL_MALFORMED, "%s/config.json: quantization is not an object", dir);
+  if (own && !cel_json_is_object(own)) return cel_fail(err, CEL_MALFORMED, "%s/config.json: quantization is not an object", dir);
   const char *method = own ? NULL : cel_json_string(other, "quant_method", NULL);
   if (!method) return CEL_OK;
   if (!strcmp(method, "mxfp4")) {  // gpt-oss: blocks and scales say it all (experts.c)
@@ -52,20 +52,20 @@ void cel_checkpoint_sort_overrides(cel_checkpoint_private *p) {
 
 static cel_status read_overrides(cel_checkpoint *c, cel_err *err) {
   cel_checkpoint_private *p = c->priv;
-  cel_override *list = CEL_NEW_ARRAY(&p->arena, cel_override, json_object_size(p->quantization) + 1);
+  cel_override *list = CEL_NEW_ARRAY(&p->arena, cel_override, cel_json_object_size(p->quantization) + 1);
   size_t at;
   cel_str key;
   cel_json *value;
   int64_t n = 0;
   if (!list) return cel_fail_oom(err, "quantization overrides");
   cel_json_object_foreach(p->quantization, at, key, value) {
-    if (!json_is_object(value)) continue;
+    if (!cel_json_is_object(value)) continue;
     list[n] = (cel_override){bare_module(&p->arena, key.p), value};
     if (!list[n++].module) return cel_fail_oom(err, "quantization overrides");
   }
   if (n) qsort(list, (size_t)n, sizeof *list, by_module);
   for (int64_t i = 1; i < n; i++) {
-    if (by_module(&list[i - 1], &list[i]) != 0 || json_equal(list[i - 1].value, list[i].value)) continue;
+    if (by_module(&list[i - 1], &list[i]) != 0 || cel_json_equal(list[i - 1].value, list[i].value)) continue;
     return cel_fail(err, CEL_MALFORMED, "%s/config.json: quantization has two different entries for module \"%s\"", c->dir,
                     cel_show(cel_str_of(list[i].module)).text);
   }

@@ -50,18 +50,18 @@ static cel_status header_length(const uint8_t *data, int64_t bytes, const char *
 }
 
 static cel_status read_dtype(const reading *r, const char *name, const cel_json *entry, cel_dtype *dtype) {
-  const cel_json *v = json_object_get(entry, "dtype");
-  if (!json_is_string(v)) return bad(r, name, "dtype is missing or not a string");
-  if (cel_dtype_by_safetensors(json_string_value(v), dtype)) return CEL_OK;
+  const cel_json *v = cel_json_object_get(entry, "dtype");
+  if (!cel_json_is_string(v)) return bad(r, name, "dtype is missing or not a string");
+  if (cel_dtype_by_safetensors(cel_json_string_value(v), dtype)) return CEL_OK;
   return cel_fail(r->err, CEL_UNSUPPORTED, "%s: tensor \"%s\": dtype \"%s\" is not known (F64 F32 F16 BF16 F8_E4M3 "
                   "F8_E5M2, I and U 8 to 64, BOOL are)", r->file, cel_show(cel_str_of(name)).text,
-                  cel_show(cel_str_of(json_string_value(v))).text);
+                  cel_show(cel_str_of(cel_json_string_value(v))).text);
 }
 
 static cel_status read_shape(const reading *r, const char *name, const cel_json *entry, cel_tensor *t) {
-  const cel_json *v = json_object_get(entry, "shape");
-  if (!json_is_array(v)) return bad(r, name, "shape is missing or not a list");
-  size_t rank = json_array_size(v);
+  const cel_json *v = cel_json_object_get(entry, "shape");
+  if (!cel_json_is_array(v)) return bad(r, name, "shape is missing or not a list");
+  size_t rank = cel_json_array_size(v);
   if (rank > CEL_TENSOR_MAX_RANK) {
     return cel_fail(r->err, CEL_UNSUPPORTED, "%s: tensor \"%s\": shape has %zu dimensions, at most %d are read", r->file,
                     cel_show(cel_str_of(name)).text, rank, (int)CEL_TENSOR_MAX_RANK);
@@ -69,9 +69,9 @@ static cel_status read_shape(const reading *r, const char *name, const cel_json 
   int64_t n = 1;
   t->rank = (int)rank;
   for (size_t i = 0; i < rank; i++) {
-    const cel_json *d = json_array_get(v, i);
-    if (!json_is_integer(d) || json_integer_value(d) < 0) return bad(r, name, "shape holds something other than sizes");
-    t->dims[i] = json_integer_value(d);
+    const cel_json *d = cel_json_array_get(v, i);
+    if (!cel_json_is_integer(d) || cel_json_integer_value(d) < 0) return bad(r, name, "shape holds something other than sizes");
+    t->dims[i] = cel_json_integer_value(d);
     if (!cel_mul_i64(n, t->dims[i], &n)) return bad(r, name, "the product of shape is too large");
   }
   if (!cel_dtype_bytes(t->dtype, n, &t->bytes)) return bad(r, name, "the size in bytes is too large");
@@ -79,12 +79,12 @@ static cel_status read_shape(const reading *r, const char *name, const cel_json 
 }
 
 static cel_status read_offsets(const reading *r, const char *name, const cel_json *entry, span *s) {
-  const cel_json *v = json_object_get(entry, "data_offsets");
-  const cel_json *b = json_array_get(v, 0), *e = json_array_get(v, 1);
-  if (json_array_size(v) != 2 || !json_is_integer(b) || !json_is_integer(e)) {
+  const cel_json *v = cel_json_object_get(entry, "data_offsets");
+  const cel_json *b = cel_json_array_get(v, 0), *e = cel_json_array_get(v, 1);
+  if (cel_json_array_size(v) != 2 || !cel_json_is_integer(b) || !cel_json_is_integer(e)) {
     return bad(r, name, "data_offsets is not a list of two integers");
   }
-  *s = (span){json_integer_value(b), json_integer_value(e), name};
+  *s = (span){cel_json_integer_value(b), cel_json_integer_value(e), name};
   if (s->begin >= 0 && s->begin <= s->end && s->end <= r->bytes) return CEL_OK;
   return cel_fail(r->err, CEL_MALFORMED, "%s: tensor \"%s\": data_offsets [%lld, %lld] do not lie in the file's %lld data "
                   "bytes", r->file, cel_show(cel_str_of(name)).text, (long long)s->begin, (long long)s->end,
@@ -95,7 +95,7 @@ static cel_status read_entry(reading *r, const char *name, const cel_json *entry
   cel_tensor t = {.file = r->file};
   span *s = &r->spans[r->n_spans];
   cel_str head, tail;
-  if (!json_is_object(entry)) return bad(r, name, "its header entry is not an object");
+  if (!cel_json_is_object(entry)) return bad(r, name, "its header entry is not an object");
   CEL_TRY(read_dtype(r, name, entry, &t.dtype));
   CEL_TRY(read_offsets(r, name, entry, s));
   r->n_spans++;
@@ -114,9 +114,9 @@ static cel_status read_metadata(const reading *r, const cel_json *v) {
   size_t i;
   cel_str key;
   cel_json *item;
-  if (!json_is_object(v)) return cel_fail(r->err, CEL_MALFORMED, "%s: __metadata__ is not an object", r->file);
+  if (!cel_json_is_object(v)) return cel_fail(r->err, CEL_MALFORMED, "%s: __metadata__ is not an object", r->file);
   cel_json_object_foreach(v, i, key, item) {
-    if (json_is_string(item)) continue;
+    if (cel_json_is_string(item)) continue;
     return cel_fail(r->err, CEL_MALFORMED, "%s: __metadata__ \"%s\" is not a string", r->file, cel_show(key).text);
   }
   return CEL_OK;
@@ -167,8 +167,8 @@ cel_status cel_safetensors_read(const uint8_t *data, int64_t bytes, const char *
   cel_status status = cel_json_parse((cel_str){(const char *)data + PREFIX, (size_t)length}, "header", &header, err);
   if (status != CEL_OK) return cel_err_prefix(err, "%s", file), status;
   reading r = {.file = file, .data = data + PREFIX + length, .bytes = bytes - PREFIX - length, .out = out, .err = err};
-  r.spans = malloc((json_object_size(header) + 1) * sizeof *r.spans);
-  if (!json_is_object(header)) {
+  r.spans = malloc((cel_json_object_size(header) + 1) * sizeof *r.spans);
+  if (!cel_json_is_object(header)) {
     status = cel_fail(err, CEL_MALFORMED, "%s: the header is not a JSON object", file);
   } else if (!r.spans) {
     status = cel_fail_oom(err, file);
@@ -176,6 +176,6 @@ cel_status cel_safetensors_read(const uint8_t *data, int64_t bytes, const char *
     status = read_header(&r, header);
   }
   free(r.spans);
-  json_decref(header);
+  cel_json_decref(header);
   return status;
 }

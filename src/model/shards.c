@@ -34,7 +34,7 @@ static cel_status shard_names(const cel_json *weight_map, const char *index, con
   cel_json *value;
   int64_t all = 0;
   cel_json_object_foreach(weight_map, at, key, value) {
-    const char *shard = json_string_value(value);
+    const char *shard = cel_json_string_value(value);
     if (!shard || !plain_name(shard)) {
       return cel_fail(err, CEL_MALFORMED, "%s: weight_map \"%s\" is \"%s\"; the name of a .safetensors file in the same "
                       "folder is needed", index, cel_show(key).text,
@@ -67,9 +67,9 @@ static cel_status check_map(cel_checkpoint *c, const cel_json *weight_map, const
     int n = snprintf(name, sizeof name, "%.*s%.*s", (int)head.n, head.p, (int)tail.n, tail.p);
     const cel_tensor *t =
         n > 0 && (size_t)n < sizeof name ? cel_tensor_list_find(c->priv->list.items, c->priv->list.n, name) : NULL;
-    if (t && strcmp(file_part(t->file), json_string_value(value)) == 0) continue;
+    if (t && strcmp(file_part(t->file), cel_json_string_value(value)) == 0) continue;
     return cel_fail(err, CEL_MALFORMED, "%s: weight_map \"%s\" says %s, %s%s", index, cel_show(key).text,
-                    cel_show(cel_str_of(json_string_value(value))).text,
+                    cel_show(cel_str_of(cel_json_string_value(value))).text,
                     t ? "but the tensor is in " : "which has no such tensor", t ? file_part(t->file) : "");
   }
   return CEL_OK;
@@ -91,16 +91,16 @@ static cel_status open_named(cel_checkpoint *c, const cel_json *weight_map, cons
 static cel_status open_indexed(cel_checkpoint *c, const char *index, cel_err *err) {
   cel_json *json;
   CEL_TRY(cel_json_load(index, MAX_INDEX, &json, err));
-  const cel_json *weight_map = json_object_get(json, "weight_map");
-  const char **names = malloc((json_object_size(weight_map) + 1) * sizeof *names);
+  const cel_json *weight_map = cel_json_object_get(json, "weight_map");
+  const char **names = malloc((cel_json_object_size(weight_map) + 1) * sizeof *names);
   cel_status status;
-  if (json_object_size(weight_map) == 0) {
+  if (cel_json_object_size(weight_map) == 0) {
     status = cel_fail(err, CEL_MALFORMED, "%s: weight_map is missing, empty or not an object", index);
   } else {
     status = names ? open_named(c, weight_map, index, names, err) : cel_fail_oom(err, index);
   }
   free(names);
-  json_decref(json);
+  cel_json_decref(json);
   return status;
 }
 

@@ -73,12 +73,12 @@ static bool missing_shard(const char *dir, cel_buf *what) {
   cel_json *shard;
   if (!read) return say_missing(what, "a readable model.safetensors.index.json");
   cel_json_object_foreach(cel_json_object_get(index, "weight_map"), i, tensor, shard) {
-    const char *name = json_string_value(shard);
+    const char *name = cel_json_string_value(shard);
     if (!name || strchr(name, '/') || is_full(dir, name)) continue;
     missing = say_missing(what, name);
     break;
   }
-  json_decref(index);
+  cel_json_decref(index);
   return missing;
 }
 

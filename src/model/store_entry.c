@@ -33,7 +33,7 @@ bool cel_store_origin_read(const char *dir, cel_store_origin *out) {
               copy(out->revision, sizeof out->revision, cel_json_string(json, "revision", "")) &&
               copy(out->commit, sizeof out->commit, cel_json_string(json, "commit", ""));
   if (!good) *out = (cel_store_origin){{0}, {0}, {0}};
-  json_decref(json);
+  cel_json_decref(json);
   cel_buf_deinit(&path);
   return good;
 }

@@ -11,7 +11,7 @@ typedef struct cel_json_loader {
 } cel_json_loader;
 
 static inline cel_str cel_json_text(const cel_json *v) {
-  return (cel_str){json_string_value(v), json_string_length(v)};
+  return (cel_str){cel_json_string_value(v), cel_json_string_length(v)};
 }
 
 // model.vocab, {text: id} or [[text, score], …], and added_tokens: into the tokenizer's tokens and vocabulary.

@@ -6,13 +6,13 @@
 // Row i of model.merges: ["a", "b"] or "a b".
 static cel_status merge_parts(const cel_json_loader *l, const cel_json *row, size_t i, cel_str *a, cel_str *b,
                               cel_err *err) {
-  const cel_json *left = json_array_get(row, 0), *right = json_array_get(row, 1);
-  if (json_array_size(row) == 2 && json_is_string(left) && json_is_string(right)) {
+  const cel_json *left = cel_json_array_get(row, 0), *right = cel_json_array_get(row, 1);
+  if (cel_json_array_size(row) == 2 && cel_json_is_string(left) && cel_json_is_string(right)) {
     *a = cel_json_text(left);
     *b = cel_json_text(right);
     return CEL_OK;
   }
-  cel_str s = json_is_string(row) ? cel_json_text(row) : CEL_STR("");
+  cel_str s = cel_json_is_string(row) ? cel_json_text(row) : CEL_STR("");
   const char *space = s.n ? memchr(s.p, ' ', s.n) : NULL;
   size_t at = space ? (size_t)(space - s.p) : 0;
   if (!space || memchr(space + 1, ' ', s.n - at - 1)) {
@@ -77,7 +77,7 @@ static cel_status read_affix(cel_json_loader *l, const char *key, cel_str *out, 
 // The token that `key` of the model names, -1 when it names none.
 static int32_t named_token(const cel_json_loader *l, const char *key) {
   const cel_json *v = cel_json_get(l->model, key);
-  return json_is_string(v) ? cel_vocab_get(&l->t->model.vocab, cel_json_text(v)) : -1;
+  return cel_json_is_string(v) ? cel_vocab_get(&l->t->model.vocab, cel_json_text(v)) : -1;
 }
 
 static cel_status read_bpe(cel_json_loader *l, cel_err *err) {
@@ -113,8 +113,8 @@ static cel_status read_unigram(cel_json_loader *l, cel_err *err) {
   }
   const cel_json *unk = cel_json_get(l->model, "unk_id");
   if (unk) {
-    json_int_t id = json_integer_value(unk);
-    if (!json_is_integer(unk) || id < 0 || id >= t->n_model) {
+    int64_t id = cel_json_integer_value(unk);
+    if (!cel_json_is_integer(unk) || id < 0 || id >= t->n_model) {
       return cel_fail(err, CEL_MALFORMED, "%s: model.unk_id must be the number of a token, 0 to %d", l->b.name,
                       (int)t->n_model - 1);
     }
@@ -159,14 +159,14 @@ static const struct {
 // Files of the first versions have no type: the fields tell.
 static const char *guess_type(const cel_json *model) {
   if (cel_json_get(model, "merges")) return "BPE";
-  if (json_is_array(cel_json_get(model, "vocab"))) return "Unigram";
+  if (cel_json_is_array(cel_json_get(model, "vocab"))) return "Unigram";
   if (cel_json_get(model, "max_input_chars_per_word")) return "WordPiece";
   return cel_json_get(model, "unk_token") ? "WordLevel" : "";
 }
 
 cel_status cel_json_read_model(cel_json_loader *l, cel_err *err) {
   l->model = cel_json_get(l->root, "model");
-  if (!json_is_object(l->model)) {
+  if (!cel_json_is_object(l->model)) {
     return cel_fail(err, CEL_MALFORMED, "%s: no object \"model\": this is not a tokenizer.json", l->b.name);
   }
   const char *type = cel_json_string(l->model, "type", guess_type(l->model));

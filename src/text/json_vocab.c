@@ -3,15 +3,15 @@
 
 static cel_status check_id(const cel_json_loader *l, const cel_json *v, cel_str token, int64_t highest,
                            const char *where, cel_err *err) {
-  json_int_t id = json_integer_value(v);
-  if (json_is_integer(v) && id >= 0 && id <= highest) return CEL_OK;
+  int64_t id = cel_json_integer_value(v);
+  if (cel_json_is_integer(v) && id >= 0 && id <= highest) return CEL_OK;
   return cel_fail(err, CEL_MALFORMED, "%s: %s: the id of \"%.*s\" must be a number from 0 to %lld", l->b.name, where,
                   CEL_STR_ARG(token), (long long)highest);
 }
 
 // Row i of a list: [text, score].
 static cel_status check_row(const cel_json_loader *l, const cel_json *row, size_t i, cel_err *err) {
-  if (json_array_size(row) == 2 && json_is_string(json_array_get(row, 0)) && json_is_number(json_array_get(row, 1))) {
+  if (cel_json_array_size(row) == 2 && cel_json_is_string(cel_json_array_get(row, 0)) && cel_json_is_number(cel_json_array_get(row, 1))) {
     return CEL_OK;
   }
   return cel_fail(err, CEL_MALFORMED, "%s: model.vocab[%zu] must be [token, score]", l->b.name, i);
@@ -29,18 +29,18 @@ static cel_status measure_object(const cel_json_loader *l, const cel_json *vocab
   cel_json *v;
   cel_json_object_foreach(vocab, i, text, v) {
     CEL_TRY(check_id(l, v, text, highest, "model.vocab", err));
-    out->ids = CEL_MAX(out->ids, json_integer_value(v) + 1);
+    out->ids = CEL_MAX(out->ids, cel_json_integer_value(v) + 1);
     out->bytes += text.n;
   }
   return CEL_OK;
 }
 
 static cel_status measure_list(const cel_json_loader *l, const cel_json *vocab, sizes *out, cel_err *err) {
-  size_t n = json_array_size(vocab);
+  size_t n = cel_json_array_size(vocab);
   for (size_t i = 0; i < n; i++) {
-    const cel_json *row = json_array_get(vocab, i);
+    const cel_json *row = cel_json_array_get(vocab, i);
     CEL_TRY(check_row(l, row, i, err));
-    out->bytes += json_string_length(json_array_get(row, 0));
+    out->bytes += cel_json_string_length(cel_json_array_get(row, 0));
   }
   out->ids = (int64_t)n;
   return CEL_OK;
@@ -48,15 +48,15 @@ static cel_status measure_list(const cel_json_loader *l, const cel_json *vocab, 
 
 static cel_status measure_added(const cel_json_loader *l, const cel_json *added, int64_t highest, sizes *out,
                                 cel_err *err) {
-  for (size_t i = 0; i < json_array_size(added); i++) {
-    const cel_json *a = json_array_get(added, i), *content = cel_json_get(a, "content");
-    if (!json_is_string(content)) {
+  for (size_t i = 0; i < cel_json_array_size(added); i++) {
+    const cel_json *a = cel_json_array_get(added, i), *content = cel_json_get(a, "content");
+    if (!cel_json_is_string(content)) {
       return cel_fail(err, CEL_MALFORMED, "%s: added_tokens[%zu] needs a string \"content\"", l->b.name, i);
     }
     CEL_TRY(check_id(l, cel_json_get(a, "id"), cel_json_text(content), highest, "added_tokens", err));
-    out->bytes += json_string_length(content);
+    out->bytes += cel_json_string_length(content);
   }
-  out->ids += (int64_t)json_array_size(added);
+  out->ids += (int64_t)cel_json_array_size(added);
   return CEL_OK;
 }
 
@@ -78,12 +78,12 @@ static int32_t added_id(const cel_tokenizer *t, cel_str content, int32_t *highes
 
 static cel_status read_added(cel_json_loader *l, const cel_json *added, char **text, cel_err *err) {
   cel_tokenizer *t = l->t;
-  int64_t n = (int64_t)json_array_size(added);
+  int64_t n = (int64_t)cel_json_array_size(added);
   t->added_tokens = CEL_NEW_ARRAY(&t->arena, cel_added_token, n);
   if (!t->added_tokens || !cel_vocab_init(&t->added_names, &t->arena, n, *text)) return cel_fail_oom(err, l->b.name);
   int32_t highest = -1;
   for (int64_t i = 0; i < n; i++) {
-    const cel_json *a = json_array_get(added, (size_t)i);
+    const cel_json *a = cel_json_array_get(added, (size_t)i);
     cel_str content = keep(text, cel_json_text(cel_json_get(a, "content")));
     if (content.n == 0) continue;
     int32_t id = added_id(t, content, &highest);
@@ -107,7 +107,7 @@ static void fill_object(cel_tokenizer *t, const cel_json *vocab, char **text) {
   cel_str key;
   cel_json *v;
   cel_json_object_foreach(vocab, i, key, v) {
-    int32_t id = (int32_t)json_integer_value(v);
+    int32_t id = (int32_t)cel_json_integer_value(v);
     cel_str token = keep(text, key);
     cel_vocab_put(&t->model.vocab, token, id);
     t->tokens[id] = (cel_token){.text = token, .flags = CEL_TOKEN_KNOWN};
@@ -116,12 +116,12 @@ static void fill_object(cel_tokenizer *t, const cel_json *vocab, char **text) {
 
 // Of equal texts the last one counts.
 static void fill_list(cel_tokenizer *t, const cel_json *vocab, char **text, double *scores) {
-  for (size_t i = 0; i < json_array_size(vocab); i++) {
-    const cel_json *row = json_array_get(vocab, i);
-    cel_str token = keep(text, cel_json_text(json_array_get(row, 0)));
+  for (size_t i = 0; i < cel_json_array_size(vocab); i++) {
+    const cel_json *row = cel_json_array_get(vocab, i);
+    cel_str token = keep(text, cel_json_text(cel_json_array_get(row, 0)));
     cel_vocab_replace(&t->model.vocab, token, (int32_t)i);
     t->tokens[i] = (cel_token){.text = token, .flags = CEL_TOKEN_KNOWN};
-    scores[i] = json_number_value(json_array_get(row, 1));
+    scores[i] = cel_json_number_value(cel_json_array_get(row, 1));
   }
 }
 
@@ -145,19 +145,19 @@ static cel_status fill(cel_json_loader *l, const cel_json *vocab, bool list, con
 
 cel_status cel_json_read_vocab(cel_json_loader *l, bool list, double **scores, cel_err *err) {
   const cel_json *vocab = cel_json_get(l->model, "vocab"), *added = cel_json_get(l->root, "added_tokens");
-  if (list ? !json_is_array(vocab) : !json_is_object(vocab)) {
+  if (list ? !cel_json_is_array(vocab) : !cel_json_is_object(vocab)) {
     return cel_fail(err, CEL_MALFORMED, "%s: model.vocab must be %s", l->b.name,
                     list ? "a list of [token, score]" : "an object of token: id");
   }
-  if (added && !json_is_array(added)) {
+  if (added && !cel_json_is_array(added)) {
     return cel_fail(err, CEL_MALFORMED, "%s: added_tokens must be a list", l->b.name);
   }
-  int64_t n = (int64_t)(list ? json_array_size(vocab) : json_object_size(vocab));
+  int64_t n = (int64_t)(list ? cel_json_array_size(vocab) : cel_json_object_size(vocab));
   if (n > CEL_VOCAB_MOST) {
     return cel_fail(err, CEL_UNSUPPORTED, "%s: model.vocab has %lld tokens, at most %d are supported", l->b.name,
                     (long long)n, CEL_VOCAB_MOST);
   }
-  int64_t highest = cel_highest_id(n + (int64_t)json_array_size(added));
+  int64_t highest = cel_highest_id(n + (int64_t)cel_json_array_size(added));
   sizes size = {.bytes = 1};
   CEL_TRY(list ? measure_list(l, vocab, &size, err) : measure_object(l, vocab, highest, &size, err));
   CEL_TRY(measure_added(l, added, highest, &size, err));

@@ -40,12 +40,12 @@ cel_status cel_pattern_literal(cel_text_build *b, cel_str text, const char *wher
 cel_status cel_pattern_read(cel_text_build *b, const cel_json *json, const char *where, cel_pattern *out,
                             cel_err *err) {
   const cel_json *literal = cel_json_get(json, "String"), *regex = cel_json_get(json, "Regex");
-  if (json_is_string(json)) literal = json;
-  if (json_is_string(literal)) {
-    return cel_pattern_literal(b, (cel_str){json_string_value(literal), json_string_length(literal)}, where, out, err);
+  if (cel_json_is_string(json)) literal = json;
+  if (cel_json_is_string(literal)) {
+    return cel_pattern_literal(b, (cel_str){cel_json_string_value(literal), cel_json_string_length(literal)}, where, out, err);
   }
-  if (json_is_string(regex)) {
-    return cel_pattern_regex(b, (cel_str){json_string_value(regex), json_string_length(regex)}, where, out, err);
+  if (cel_json_is_string(regex)) {
+    return cel_pattern_regex(b, (cel_str){cel_json_string_value(regex), cel_json_string_length(regex)}, where, out, err);
   }
   return cel_fail(err, CEL_MALFORMED, "%s: must be {\"String\": text} or {\"Regex\": text}", where);
 }

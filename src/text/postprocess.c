@@ -11,15 +11,15 @@ static cel_status read_byte_level(cel_text_build *b, const cel_json *json, void 
 
 static cel_status special_ids(cel_text_build *b, const cel_json *json, const char *id, cel_ids *out, cel_err *err) {
   const cel_json *ids = cel_json_get(cel_json_get(cel_json_get(json, "special_tokens"), id), "ids");
-  if (!json_is_array(ids)) {
+  if (!cel_json_is_array(ids)) {
     return cel_fail(err, CEL_MALFORMED,
                     "%s: post_processor.special_tokens has no \"ids\" for \"%.80s\", which the template uses", b->name,
                     id);
   }
-  for (size_t i = 0; i < json_array_size(ids); i++) {
-    const cel_json *v = json_array_get(ids, i);
-    json_int_t k = json_integer_value(v);
-    if (!json_is_integer(v) || k < 0 || k > INT32_MAX) {
+  for (size_t i = 0; i < cel_json_array_size(ids); i++) {
+    const cel_json *v = cel_json_array_get(ids, i);
+    int64_t k = cel_json_integer_value(v);
+    if (!cel_json_is_integer(v) || k < 0 || k > INT32_MAX) {
       return cel_fail(err, CEL_MALFORMED, "%s: post_processor.special_tokens[\"%.80s\"].ids must hold token ids",
                       b->name, id);
     }
@@ -33,12 +33,12 @@ static cel_status special_ids(cel_text_build *b, const cel_json *json, const cha
 
 static cel_status read_pieces(cel_text_build *b, const cel_json *json, cel_ids *out, cel_err *err) {
   const cel_json *single = cel_json_get(json, "single");
-  if (!json_is_array(single)) {
+  if (!cel_json_is_array(single)) {
     return cel_fail(err, CEL_MALFORMED, "%s: post_processor TemplateProcessing needs a list \"single\"", b->name);
   }
   int texts = 0;
-  for (size_t i = 0; i < json_array_size(single); i++) {
-    const cel_json *piece = json_array_get(single, i), *token = cel_json_get(piece, "SpecialToken");
+  for (size_t i = 0; i < cel_json_array_size(single); i++) {
+    const cel_json *piece = cel_json_array_get(single, i), *token = cel_json_get(piece, "SpecialToken");
     const char *id = cel_json_string(token, "id", NULL);
     if (id) {
       CEL_TRY(special_ids(b, json, id, out, err));
@@ -72,9 +72,9 @@ static cel_status read_template(cel_text_build *b, const cel_json *json, void *s
 
 // "cls" and "sep": ["[CLS]", 101].
 static cel_status pair_id(cel_text_build *b, const cel_json *json, const char *key, int32_t *out, cel_err *err) {
-  const cel_json *pair = cel_json_get(json, key), *id = json_array_get(pair, 1);
-  json_int_t k = json_integer_value(id);
-  if (json_array_size(pair) != 2 || !json_is_integer(id) || k < 0 || k > INT32_MAX) {
+  const cel_json *pair = cel_json_get(json, key), *id = cel_json_array_get(pair, 1);
+  int64_t k = cel_json_integer_value(id);
+  if (cel_json_array_size(pair) != 2 || !cel_json_is_integer(id) || k < 0 || k > INT32_MAX) {
     return cel_fail(err, CEL_MALFORMED, "%s: post_processor.%s must be [token, id]", b->name, key);
   }
   *out = (int32_t)k;

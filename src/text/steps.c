@@ -28,13 +28,13 @@ static cel_status read(cel_text_build *b, const cel_json *json, const char *what
     return refuse(b, type, what, rows, n_rows, err);
   }
   const cel_json *all = cel_json_get(json, list);
-  if (!json_is_array(all))
+  if (!cel_json_is_array(all))
     return cel_fail(err, CEL_MALFORMED, "%s: %s Sequence needs a list \"%s\"", b->name, what, list);
   if (depth >= SEQUENCE_DEPTH) {
     return cel_fail(err, CEL_UNSUPPORTED, "%s: %s Sequences are nested deeper than %d", b->name, what, SEQUENCE_DEPTH);
   }
-  for (size_t i = 0; i < json_array_size(all); i++) {
-    CEL_TRY(read(b, json_array_get(all, i), what, list, rows, n_rows, steps, depth + 1, err));
+  for (size_t i = 0; i < cel_json_array_size(all); i++) {
+    CEL_TRY(read(b, cel_json_array_get(all, i), what, list, rows, n_rows, steps, depth + 1, err));
   }
   return CEL_OK;
 }
@@ -51,11 +51,11 @@ cel_status cel_steps_full(cel_text_build *b, const char *what, cel_err *err) {
 cel_status cel_step_string(cel_text_build *b, const cel_json *json, const char *key, const char *what, cel_str *out,
                            cel_err *err) {
   const cel_json *v = cel_json_get(json, key);
-  if (!json_is_string(v)) {
+  if (!cel_json_is_string(v)) {
     return cel_fail(err, CEL_MALFORMED, "%s: %s needs a string \"%s\"", b->name, what, key);
   }
-  char *copy = cel_arena_dup(b->arena, json_string_value(v), json_string_length(v));
+  char *copy = cel_arena_dup(b->arena, cel_json_string_value(v), cel_json_string_length(v));
   if (!copy) return cel_fail_oom(err, b->name);
-  *out = (cel_str){copy, json_string_length(v)};
+  *out = (cel_str){copy, cel_json_string_length(v)};
   return CEL_OK;
 }

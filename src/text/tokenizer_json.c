@@ -26,8 +26,8 @@ static cel_status read_steps(cel_json_loader *l, cel_err *err) {
 // A special token of tokenizer_config.json: "text" or {"content": "text"}; -1 when absent or no token.
 static int32_t config_token(const cel_json_loader *l, const char *key) {
   const cel_json *v = cel_json_get(l->config, key);
-  if (json_is_object(v)) v = cel_json_get(v, "content");
-  return json_is_string(v) ? cel_tokenizer_find(l->t, cel_json_text(v)) : -1;
+  if (cel_json_is_object(v)) v = cel_json_get(v, "content");
+  return cel_json_is_string(v) ? cel_tokenizer_find(l->t, cel_json_text(v)) : -1;
 }
 
 // What tokenizer_config.json adds: which token begins a text and which ends it. Its add_bos_token and

@@ -19,30 +19,30 @@ void fails_(mlxcel_status want, const char *part, mlxcel_status got, const char 
   the_error = (mlxcel_error){.status = MLXCEL_OK};
 }
 
-static int64_t read_ids(const json_t *list, int32_t *out) {
+static int64_t read_ids(const cel_json *list, int32_t *out) {
   size_t i;
-  json_t *v;
-  assert_true(json_is_array(list) && json_array_size(list) <= ORACLE_MOST);
-  json_array_foreach(list, i, v) out[i] = (int32_t)json_integer_value(v);
-  return (int64_t)json_array_size(list);
+  cel_json *v;
+  assert_true(cel_json_is_array(list) && cel_json_array_size(list) <= ORACLE_MOST);
+  cel_json_array_foreach(list, i, v) out[i] = (int32_t)cel_json_integer_value(v);
+  return (int64_t)cel_json_array_size(list);
 }
 
 int reference_load(const char *name, reference out[ORACLE_CASES]) {
   char path[512];
   snprintf(path, sizeof path, DATA("%s/oracle.json"), name);
-  json_t *j = NULL;
+  cel_json *j = NULL;
   assert_int_equal(cel_json_load(path, 8 << 20, &j, NULL), CEL_OK);
   assert_non_null(j);
-  const json_t *cases = json_object_get(j, "cases");
-  int n = json_array_size(cases) < ORACLE_CASES ? (int)json_array_size(cases) : ORACLE_CASES;
+  const cel_json *cases = cel_json_object_get(j, "cases");
+  int n = cel_json_array_size(cases) < ORACLE_CASES ? (int)cel_json_array_size(cases) : ORACLE_CASES;
   assert_true(n > 0);
   for (int i = 0; i < n; i++) {
-    const json_t *c = json_array_get(cases, (size_t)i);
-    out[i].n = read_ids(json_object_get(c, "ids"), out[i].ids);
-    out[i].n_greedy = read_ids(json_object_get(c, "greedy"), out[i].greedy);
+    const cel_json *c = cel_json_array_get(cases, (size_t)i);
+    out[i].n = read_ids(cel_json_object_get(c, "ids"), out[i].ids);
+    out[i].n_greedy = read_ids(cel_json_object_get(c, "greedy"), out[i].greedy);
     assert_true(out[i].n > 1 && out[i].n_greedy > 8);
   }
-  json_decref(j);
+  cel_json_decref(j);
   return n;
 }
 

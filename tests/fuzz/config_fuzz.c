@@ -57,6 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   if (s == CEL_OK) check_arch(&arch);
   else check(s != CEL_OOM && err.text[0] && !strchr(err.text, '\n'));
   cel_arena_deinit(&arena);
-  json_decref(config);
+  cel_json_decref(config);
   return 0;
 }

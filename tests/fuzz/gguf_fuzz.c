@@ -57,7 +57,7 @@ static cel_status convert(made *m, const uint8_t *data, size_t n, cel_err *err) 
   CEL_TRY(cel_gguf_read_vocab(&m->g, &m->arena, &m->vocab, err));
   if (m->vocab) use_vocab(m->vocab);
   CEL_TRY(cel_gguf_config(&m->g, &m->list, m->vocab, &m->config, err));
-  check(json_is_object(m->config));
+  check(cel_json_is_object(m->config));
   CEL_TRY(cel_gguf_generation_config(&m->g, m->vocab, &m->generation, err));
   return cel_gguf_tokenizer_config(m->vocab, &m->tokenizer, err);
 }
@@ -68,9 +68,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   cel_status s = convert(&m, data, n, &err);
   if (s != CEL_OK) check(s != CEL_OOM && err.text[0] && !strchr(err.text, '\n'));
   check(m.arena.total_bytes < 16 * n + (1 << 16));  // nothing is taken for what the bytes only claim
-  json_decref(m.config);
-  json_decref(m.generation);
-  json_decref(m.tokenizer);
+  cel_json_decref(m.config);
+  cel_json_decref(m.generation);
+  cel_json_decref(m.tokenizer);
   cel_tensor_list_deinit(&m.list);
   cel_arena_deinit(&m.arena);
   return 0;

@@ -28,6 +28,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
   if (s == CEL_OK && out.n > 1 << 16) abort();
   cel_buf_deinit(&out);
   cel_template_free(t);
-  json_decref(v);
+  cel_json_decref(v);
   return 0;
 }

@@ -127,7 +127,7 @@ static void fuzz_json(const char *p, size_t n) {
   } else {
     need(err.text[0] && !strchr(err.text, '\n'), "an error without one line of text");
   }
-  json_decref(json);
+  cel_json_decref(json);
 }
 
 static cel_str next_line(const char **p, const char *end) {

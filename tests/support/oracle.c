@@ -15,10 +15,10 @@
 #include "base/json.h"
 
 static int64_t read_ints(const cel_json *list, int64_t *wide, int32_t **narrow) {
-  int64_t n = (int64_t)json_array_size(list);
+  int64_t n = (int64_t)cel_json_array_size(list);
   if (narrow) *narrow = calloc((size_t)n + 1, sizeof **narrow);
   for (int64_t i = 0; i < n; i++) {
-    int64_t v = json_integer_value(json_array_get(list, (size_t)i));
+    int64_t v = cel_json_integer_value(cel_json_array_get(list, (size_t)i));
     if (narrow) (*narrow)[i] = (int32_t)v;
     if (wide) wide[i] = v;
   }
@@ -26,13 +26,13 @@ static int64_t read_ints(const cel_json *list, int64_t *wide, int32_t **narrow) 
 }
 
 static void read_case(const cel_json *j, oracle_case *c) {
-  c->n = read_ints(json_object_get(j, "ids"), NULL, &c->ids);
-  c->n_greedy = read_ints(json_object_get(j, "greedy"), NULL, &c->greedy);
-  const cel_json *rows = json_object_get(j, "rows");
-  c->n_rows = json_is_array(rows) ? (int64_t)json_array_size(rows) : json_integer_value(rows);
+  c->n = read_ints(cel_json_object_get(j, "ids"), NULL, &c->ids);
+  c->n_greedy = read_ints(cel_json_object_get(j, "greedy"), NULL, &c->greedy);
+  const cel_json *rows = cel_json_object_get(j, "rows");
+  c->n_rows = cel_json_is_array(rows) ? (int64_t)cel_json_array_size(rows) : cel_json_integer_value(rows);
   c->rows = calloc((size_t)c->n_rows + 1, sizeof *c->rows);
   for (int64_t i = 0; i < c->n_rows; i++) c->rows[i] = i;
-  if (json_is_array(rows)) read_ints(rows, c->rows, NULL);
+  if (cel_json_is_array(rows)) read_ints(rows, c->rows, NULL);
   c->first_row = cel_json_int(j, "first_row", 0);
 }
 
@@ -68,12 +68,12 @@ oracle *oracle_load(const char *name) {
   o->max_logit = cel_json_num(j, "max_logit", 0);
   assert_true(o->tolerance > 0 && o->max_logit > 0);
   size_t i;
-  json_t *c;
-  json_array_foreach(json_object_get(j, "cases"), i, c) {
+  cel_json *c;
+  cel_json_array_foreach(cel_json_object_get(j, "cases"), i, c) {
     if (o->n_cases < CEL_COUNT(o->cases)) read_case(c, &o->cases[o->n_cases++]);
   }
   assert_true(o->n_cases > 0);
-  json_decref(j);
+  cel_json_decref(j);
   snprintf(path, sizeof path, "%s/logits.npy", o->path);
   read_logits(path, o);
   assert_non_null(o->logits);

@@ -58,14 +58,14 @@ static int by_path(const void *a, const void *b) {
 }
 
 static cel_status read_files(const cel_json *rows, const char *repo, cel_hub_record *r, cel_err *err) {
-  size_t n = json_array_size(rows);
-  if (!json_is_array(rows)) return cel_fail(err, CEL_MALFORMED, "%s: the hub's record has no array \"siblings\"", repo);
+  size_t n = cel_json_array_size(rows);
+  if (!cel_json_is_array(rows)) return cel_fail(err, CEL_MALFORMED, "%s: the hub's record has no array \"siblings\"", repo);
   if (n > CEL_HUB_FILES_MOST) return cel_fail(err, CEL_UNSUPPORTED, "%s: %zu files, at most %d are read", repo, n, CEL_HUB_FILES_MOST);
   r->files = calloc(n + 1, sizeof *r->files);
   if (!r->files) return cel_fail_oom(err, "a record of files");
   for (size_t i = 0; i < n; i++) {
     r->n_files++;
-    CEL_TRY(read_file(json_array_get(rows, i), repo, &r->files[i], err));
+    CEL_TRY(read_file(cel_json_array_get(rows, i), repo, &r->files[i], err));
   }
   qsort(r->files, n, sizeof *r->files, by_path);
   for (size_t i = 1; i < n; i++) {
@@ -87,9 +87,9 @@ cel_status cel_hub_parse(cel_str text, const char *repo, cel_hub_record *r, cel_
     s = cel_fail(err, CEL_MALFORMED, "%s: \"sha\": \"%.80s\" is no commit (hexadecimal digits)", name, commit);
   } else {
     memcpy(r->commit, commit, n + 1);
-    s = read_files(json_object_get(json, "siblings"), repo, r, err);
+    s = read_files(cel_json_object_get(json, "siblings"), repo, r, err);
   }
-  json_decref(json);
+  cel_json_decref(json);
   if (s != CEL_OK) cel_hub_record_deinit(r);
   return s;
 }

@@ -50,7 +50,7 @@ static cel_status resolve_globals(cel_trender *r, const cel_json *variables) {
   if (!r->globals) return r->failed;
   for (uint32_t i = 0; i < r->t->n_names; i++) {
     cel_str name = r->t->names[i];
-    const cel_json *v = json_object_getn(variables, name.p, name.n);
+    const cel_json *v = cel_json_object_getn(variables, name.p, name.n);
     if (v) {
       CEL_TRY(cel_tfrom_json(r, v, 0, &r->globals[i]));
     } else {
@@ -61,7 +61,7 @@ static cel_status resolve_globals(cel_trender *r, const cel_json *variables) {
 }
 
 static cel_status render(cel_trender *r, const cel_json *variables, cel_buf *out) {
-  if (variables && !json_is_object(variables)) return cel_fail(r->err, CEL_INVALID, "the variables of a template are no object");
+  if (variables && !cel_json_is_object(variables)) return cel_fail(r->err, CEL_INVALID, "the variables of a template are no object");
   CEL_TRY(resolve_globals(r, variables));
   CEL_TRY(cel_tframe_new(r, NULL, &r->frame));
   r->top = r->frame;

@@ -119,15 +119,15 @@ cel_status cel_titer_of(cel_trender *r, cel_tlist *list, cel_tval *out) {
 
 static cel_status from_array(cel_trender *r, const cel_json *j, int depth, cel_tval *out) {
   cel_tlist *l;
-  CEL_TRY(cel_tlist_new(r, (int64_t)json_array_size(j), &l));
-  for (int64_t i = 0; i < l->n; i++) CEL_TRY(cel_tfrom_json(r, json_array_get(j, (size_t)i), depth + 1, &l->at[i]));
+  CEL_TRY(cel_tlist_new(r, (int64_t)cel_json_array_size(j), &l));
+  for (int64_t i = 0; i < l->n; i++) CEL_TRY(cel_tfrom_json(r, cel_json_array_get(j, (size_t)i), depth + 1, &l->at[i]));
   *out = cel_tseq(CEL_T_LIST, l);
   return CEL_OK;
 }
 
 static cel_status from_object(cel_trender *r, const cel_json *j, int depth, cel_tval *out) {
   cel_tdict *d;
-  CEL_TRY(cel_tdict_new(r, (int64_t)json_object_size(j), &d));
+  CEL_TRY(cel_tdict_new(r, (int64_t)cel_json_object_size(j), &d));
   size_t i;
   cel_str name;
   cel_json *member;
@@ -146,13 +146,13 @@ cel_status cel_tfrom_json(cel_trender *r, const cel_json *j, int depth, cel_tval
     case CEL_JSON_OBJECT: return from_object(r, j, depth, out);
     case CEL_JSON_ARRAY: return from_array(r, j, depth, out);
     case CEL_JSON_STRING:
-      if (json_string_length(j) > UINT32_MAX / 2) return cel_tfail_limit(r, "a string of 2 GiB or more");
-      *out = cel_tstr((cel_str){json_string_value(j), json_string_length(j)});
+      if (cel_json_string_length(j) > UINT32_MAX / 2) return cel_tfail_limit(r, "a string of 2 GiB or more");
+      *out = cel_tstr((cel_str){cel_json_string_value(j), cel_json_string_length(j)});
       return CEL_OK;
-    case CEL_JSON_INTEGER: *out = cel_tint(json_integer_value(j)); return CEL_OK;
-    case CEL_JSON_REAL: *out = cel_tfloat(json_real_value(j)); return CEL_OK;
+    case CEL_JSON_INTEGER: *out = cel_tint(cel_json_integer_value(j)); return CEL_OK;
+    case CEL_JSON_REAL: *out = cel_tfloat(cel_json_real_value(j)); return CEL_OK;
     case CEL_JSON_TRUE:
-    case CEL_JSON_FALSE: *out = cel_tbool(json_is_true(j)); return CEL_OK;
+    case CEL_JSON_FALSE: *out = cel_tbool(cel_json_is_true(j)); return CEL_OK;
     case CEL_JSON_NULL: break;
   }
   *out = cel_tnone();

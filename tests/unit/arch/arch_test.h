@@ -36,8 +36,8 @@ static inline cel_status read_with(fixture *f, const char *config, const char *g
 
 static inline void drop(fixture *f) {
   cel_arena_deinit(&f->arena);
-  json_decref(f->config);
-  json_decref(f->generation);
+  cel_json_decref(f->config);
+  cel_json_decref(f->generation);
 }
 
 static inline void accept(fixture *f, const char *config) {

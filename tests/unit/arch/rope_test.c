@@ -28,11 +28,11 @@ static void check_case(const cel_json *c, const char *layout) {
     fail_msg("%s (%s): %s", name, layout, f.err.text);
   const cel_rope *r = table_for(&f.arch, cel_json_string(c, "kind", "?"));
   const cel_json *want = cel_json_get(c, "f");
-  assert_int_equal(json_array_size(want), r->dims / 2);
+  assert_int_equal(cel_json_array_size(want), r->dims / 2);
   float got[256], amplitude;
   cel_rope_frequencies(r, cel_json_int(c, "length", 0), got, &amplitude);
   for (int j = 0; j < r->dims / 2; j++) {
-    float x = (float)json_number_value(json_array_get(want, (size_t)j));
+    float x = (float)cel_json_number_value(cel_json_array_get(want, (size_t)j));
     if (ulps(got[j], x) > 1) fail_msg("%s (%s) [%d]: %.9g, transformers has %.9g", name, layout, j, got[j], x);
   }
   assert_true(ulps(amplitude, (float)cel_json_num(c, "amplitude", 0)) <= 1);
@@ -45,12 +45,12 @@ static void frequencies_are_those_of_transformers_in_both_layouts(void **state) 
   cel_err err = {0};
   if (cel_json_load(CEL_TEST_DATA "/data/oracle/rope.json", 1 << 22, &all, &err) != CEL_OK) fail_msg("%s", err.text);
   const cel_json *cases = cel_json_get(all, "cases");
-  assert_int_equal(json_array_size(cases), 20);
-  for (size_t i = 0; i < json_array_size(cases); i++) {
-    check_case(json_array_get(cases, i), "config");
-    check_case(json_array_get(cases, i), "legacy");
+  assert_int_equal(cel_json_array_size(cases), 20);
+  for (size_t i = 0; i < cel_json_array_size(cases); i++) {
+    check_case(cel_json_array_get(cases, i), "config");
+    check_case(cel_json_array_get(cases, i), "legacy");
   }
-  json_decref(all);
+  cel_json_decref(all);
 }
 
 #define SIZES                                                                                             \

@@ -92,7 +92,7 @@ static void a_folder_opens_with_its_configs_untouched(void **state) {
   assert_string_equal(c->path, f.path);
   assert_string_equal(c->dir, f.path);
   assert_true(cel_json_num(cel_json_get(c->config, "rope_parameters"), "rope_theta", 0) == 5.0);
-  assert_int_equal(json_array_size(cel_json_get(c->generation_config, "eos_token_id")), 2);
+  assert_int_equal(cel_json_array_size(cel_json_get(c->generation_config, "eos_token_id")), 2);
   assert_string_equal(cel_json_string(c->tokenizer_config, "bos_token", ""), "<s>");
   assert_null(c->chat_template);
   assert_null(c->gguf_vocab);

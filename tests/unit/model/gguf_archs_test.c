@@ -100,7 +100,7 @@ static void latent_heads_are_taken_apart(void **state) {
   says_int(r.config, "qk_rope_head_dim", 4);
   says_int(r.config, "qk_nope_head_dim", 6);
   says_int(r.config, "v_head_dim", 6);
-  assert_true(cel_json_is_null(json_object_get(r.config, "q_lora_rank")));
+  assert_true(cel_json_is_null(cel_json_object_get(r.config, "q_lora_rank")));
   assert_null(cel_json_get(r.config, "head_dim"));
   says_num(cel_json_get(r.config, "rope_scaling"), "mscale_all_dim", 0.707);
   assert_non_null(cel_tensor_list_find(r.list.items, r.list.n, "model.layers.0.self_attn.embed_q.weight"));
@@ -132,7 +132,7 @@ static void tables_of_longrope_are_read_from_tensors(void **state) {
   tensor_f32(&m, "blk.0.ffn_up.weight", 8, 8);
   run_well(&r, &m);
   assert_null(cel_json_get(r.config, "rope_scaling"));
-  assert_true(cel_json_is_null(json_object_get(r.config, "sliding_window")));
+  assert_true(cel_json_is_null(cel_json_object_get(r.config, "sliding_window")));
   assert_non_null(cel_tensor_list_find(r.list.items, r.list.n, "model.layers.0.self_attn.qkv_proj.weight"));
   assert_non_null(cel_tensor_list_find(r.list.items, r.list.n, "model.layers.0.mlp.gate_up_proj.weight"));
   result_free(&r);

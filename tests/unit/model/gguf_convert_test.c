@@ -232,9 +232,9 @@ static void end_ids_are_united(void **state) {
   run_well(&r, &m);
   for (int i = 0; i < 2; i++) {
     const cel_json *c = i ? r.generation : r.config, *eos = cel_json_get(c, "eos_token_id");
-    assert_int_equal(json_array_size(eos), 2);
-    assert_int_equal(json_integer_value(json_array_get(eos, 0)), 2);
-    assert_int_equal(json_integer_value(json_array_get(eos, 1)), 4);
+    assert_int_equal(cel_json_array_size(eos), 2);
+    assert_int_equal(cel_json_integer_value(cel_json_array_get(eos, 0)), 2);
+    assert_int_equal(cel_json_integer_value(cel_json_array_get(eos, 1)), 4);
     says_int(c, "bos_token_id", 1);
   }
   says_num(r.generation, "temperature", 0.6);
@@ -316,7 +316,7 @@ static void other_architectures_pass_through_for_arch_to_refuse(void **state) {
   gguf_maker m = {0};
   tensor_f32(&m, "t", 4, 0);
   run_well(&r, &m);  // no architecture at all: the tensors are listed, and there is no model_type
-  assert_int_equal(json_object_size(r.config), 0);
+  assert_int_equal(cel_json_object_size(r.config), 0);
   assert_string_equal(r.list.items[0].name, "t");
   assert_false(cel_gguf_rope_interleaved(&r.g));
   result_free(&r);

@@ -41,9 +41,9 @@ static inline void run_well(result *r, gguf_maker *m) {
 }
 
 static inline void result_free(result *r) {
-  json_decref(r->config);
-  json_decref(r->generation);
-  json_decref(r->tokenizer);
+  cel_json_decref(r->config);
+  cel_json_decref(r->generation);
+  cel_json_decref(r->tokenizer);
   cel_tensor_list_deinit(&r->list);
   cel_arena_deinit(&r->arena);
   cel_buf_deinit(&r->bytes);
@@ -92,7 +92,7 @@ static inline void says_num(const cel_json *c, const char *key, double want) {
   if (cel_json_num(c, key, 0) != want) fail_msg("%s is %.17g, not %.17g", key, cel_json_num(c, key, 0), want);
 }
 static inline void says_bool(const cel_json *c, const char *key, bool want) {
-  assert_true(json_is_boolean(cel_json_get(c, key)));
+  assert_true(cel_json_is_boolean(cel_json_get(c, key)));
   assert_int_equal(cel_json_bool(c, key, !want), want);
 }
 static inline void says_text(const cel_json *c, const char *key, const char *want) {

@@ -26,7 +26,7 @@ static void gives(stream *s, int32_t id, const char *want) {
 static cel_tokenizer *from(const char *json_text_of_it) {
   cel_json *json = parse_json(json_text_of_it);
   cel_tokenizer *t = make_tokenizer(json, "t");
-  json_decref(json);
+  cel_json_decref(json);
   return t;
 }
 

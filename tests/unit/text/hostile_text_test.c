@@ -70,21 +70,21 @@ static void long_runs_equal_the_reference_in_linear_time(void **state) {
     snprintf(file, sizeof file, "%s.vectors.json", names[k]);
     cel_json *vectors = load_json(file);
     const cel_json *rows = cel_json_get(vectors, "long");
-    assert_true(json_array_size(rows) >= 10);
-    for (size_t i = 0; i < json_array_size(rows); i++) {
-      const cel_json *row = json_array_get(rows, i);
-      cel_buf text = repeat(json_text(json_array_get(row, 0)), json_integer_value(json_array_get(row, 1)));
+    assert_true(cel_json_array_size(rows) >= 10);
+    for (size_t i = 0; i < cel_json_array_size(rows); i++) {
+      const cel_json *row = cel_json_array_get(rows, i);
+      cel_buf text = repeat(json_text(cel_json_array_get(row, 0)), cel_json_integer_value(cel_json_array_get(row, 1)));
       job j = {.t = t, .text = cel_buf_str(&text)};
       on_a_small_stack(&j);
       int64_t sum = 0;  // as the maker of the vectors adds them up
       for (int64_t m = 0; m < j.n; m++) sum = (sum + (m + 1) * j.ids[m]) % (INT64_C(1) << 31);
-      if (j.n != json_integer_value(json_array_get(row, 2)) || sum != json_integer_value(json_array_get(row, 3))) {
+      if (j.n != cel_json_integer_value(cel_json_array_get(row, 2)) || sum != cel_json_integer_value(cel_json_array_get(row, 3))) {
         fail_msg("%s, run %zu: %lld ids with sum %lld", names[k], i, (long long)j.n, (long long)sum);
       }
       free(j.ids);
       cel_buf_deinit(&text);
     }
-    json_decref(vectors);
+    cel_json_decref(vectors);
     cel_tokenizer_free(t);
   }
 }
@@ -102,7 +102,7 @@ static void added_tokens_that_nearly_match_cost_linear_time(void **state) {
   assert_int_equal(j.n, 200000);
   free(j.ids);
   cel_tokenizer_free(t);
-  json_decref(parsed);
+  cel_json_decref(parsed);
   cel_buf_deinit(&head);
   cel_buf_deinit(&json);
   cel_buf_deinit(&text);
@@ -196,7 +196,7 @@ static void a_pattern_that_runs_away_ends_with_an_error(void **state) {
   assert_non_null(strstr(err.text, "pattern needs more than"));
   cel_buf_deinit(&text);
   cel_tokenizer_free(t);
-  json_decref(json);
+  cel_json_decref(json);
 }
 
 int main(void) {

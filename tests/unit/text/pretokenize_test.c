@@ -26,10 +26,10 @@ static void scanners_cut_as_their_patterns_do(void **state) {
   (void)state;
   const char *const patterns[] = {cel_pattern_gpt2, cel_pattern_llama3, cel_pattern_qwen2, cel_pattern_qwen35};
   cel_json *strings = load_json("strings.json");
-  for (size_t i = 0; i < json_array_size(strings); i++) {
-    for (int k = 0; k < CEL_COUNT(patterns); k++) scans_as_pcre2(patterns[k], json_text(json_array_get(strings, i)));
+  for (size_t i = 0; i < cel_json_array_size(strings); i++) {
+    for (int k = 0; k < CEL_COUNT(patterns); k++) scans_as_pcre2(patterns[k], json_text(cel_json_array_get(strings, i)));
   }
-  json_decref(strings);
+  cel_json_decref(strings);
 }
 
 // All matches of both, one after the other.
@@ -96,7 +96,7 @@ static void pieces_are(const char *pre, const char *text, const char *want) {
   cel_pieces_deinit(&p);
   cel_regex_run_deinit(&run);
   cel_arena_deinit(&arena);
-  json_decref(json);
+  cel_json_decref(json);
 }
 
 #define SPLIT(pattern, behavior, invert) \

@@ -13,34 +13,34 @@ static const char digits_gpt2[] =
 static int open_model(void **state) {
   (void)state;
   mini_gguf_open(getenv("MLXCEL_TEST_SMOLLM2"), &gguf);
-  json_t *vocab = json_object(), *merges = json_array(), *added = json_array();
+  cel_json *vocab = cel_json_object(), *merges = cel_json_array(), *added = cel_json_array();
   for (int64_t i = 0; i < gguf.vocab.n_tokens; i++) {
     cel_str s = gguf.vocab.tokens[i];
-    json_object_setn_new(vocab, s.p, s.n, json_integer(i));
+    cel_json_object_setn_new(vocab, s.p, s.n, cel_json_integer(i));
     if (gguf.vocab.types[i] != 3) continue;
-    json_array_append_new(added, json_pack("{s:I, s:s%, s:b, s:b}", "id", (json_int_t)i, "content", s.p, s.n, "special",
+    cel_json_array_append_new(added, cel_json_pack("{s:I, s:s%, s:b, s:b}", "id", (int64_t)i, "content", s.p, s.n, "special",
                                            1, "normalized", 0));
   }
   for (int64_t i = 0; i < gguf.vocab.n_merges; i++) {
-    json_array_append_new(merges, json_stringn(gguf.vocab.merges[i].p, gguf.vocab.merges[i].n));
+    cel_json_array_append_new(merges, cel_json_string_new((cel_str){gguf.vocab.merges[i].p, gguf.vocab.merges[i].n}));
   }
-  model = json_pack("{s:{s:s, s:o, s:o}, s:o}", "model", "type", "BPE", "vocab", vocab, "merges", merges,
+  model = cel_json_pack("{s:{s:s, s:o, s:o}, s:o}", "model", "type", "BPE", "vocab", vocab, "merges", merges,
                     "added_tokens", added);
   return model ? 0 : -1;
 }
 
 static int close_model(void **state) {
   (void)state;
-  json_decref(model);
+  cel_json_decref(model);
   mini_gguf_close(&gguf);
   return 0;
 }
 
 // The vocabulary with a pre-tokenizer and a normalizer (JSON, or NULL).
 static cel_tokenizer *with(const char *pre, const char *normalizer) {
-  json_object_set_new(model, "pre_tokenizer", parse_json(pre));
-  json_object_set_new(model, "decoder", parse_json("{\"type\":\"ByteLevel\"}"));
-  json_object_set_new(model, "normalizer", normalizer ? parse_json(normalizer) : json_null());
+  cel_json_object_set_new(model, "pre_tokenizer", parse_json(pre));
+  cel_json_object_set_new(model, "decoder", parse_json("{\"type\":\"ByteLevel\"}"));
+  cel_json_object_set_new(model, "normalizer", normalizer ? parse_json(normalizer) : cel_json_null());
   return make_tokenizer(model, "smollm2");
 }
 
@@ -104,9 +104,9 @@ static void normalizers_come_first(void **state) {
 
 static void a_normalized_added_token_matches_normalized_text(void **state) {
   (void)state;
-  json_t *added = json_object_get(model, "added_tokens");
+  cel_json *added = cel_json_object_get(model, "added_tokens");
   for (int normalized = 0; normalized < 2; normalized++) {
-    json_array_append_new(added, json_pack("{s:i, s:s, s:b, s:b}", "id", 49152, "content", "YES", "special", 0,
+    cel_json_array_append_new(added, cel_json_pack("{s:i, s:s, s:b, s:b}", "id", 49152, "content", "YES", "special", 0,
                                            "normalized", normalized));
     cel_tokenizer *t = with(digits_gpt2, "{\"type\":\"Lowercase\"}");
     int32_t *ids;
@@ -116,7 +116,7 @@ static void a_normalized_added_token_matches_normalized_text(void **state) {
     assert_int_equal(found, normalized ? 3 : 1);
     free(ids);
     cel_tokenizer_free(t);
-    json_array_remove(added, json_array_size(added) - 1);
+    cel_json_array_remove(added, cel_json_array_size(added) - 1);
   }
 }
 
@@ -147,21 +147,21 @@ static void the_strings_of_the_fixtures_have_the_peer_s_ids(void **state) {
   (void)state;
   cel_json *strings = load_json("strings.json"), *vectors = load_json("smollm2.gguf.json");
   cel_tokenizer *t = from_gguf();
-  for (size_t i = 0; i < json_array_size(cel_json_get(vectors, "ids")); i++) {  // the first of them
-    cel_str text = json_text(json_array_get(strings, i));
+  for (size_t i = 0; i < cel_json_array_size(cel_json_get(vectors, "ids")); i++) {  // the first of them
+    cel_str text = json_text(cel_json_array_get(strings, i));
     size_t n;
     if (memchr(text.p, 0, text.n)) continue;
-    int32_t *want = json_ids(json_array_get(cel_json_get(vectors, "ids"), i), &n);
+    int32_t *want = json_ids(cel_json_array_get(cel_json_get(vectors, "ids"), i), &n);
     encodes(t, "special", text, (cel_encode_options){true, true}, want, n);
     free(want);
     if (i % 9) continue;
-    want = json_ids(json_array_get(cel_json_get(vectors, "plain"), i / 9), &n);
+    want = json_ids(cel_json_array_get(cel_json_get(vectors, "plain"), i / 9), &n);
     encodes(t, "plain", text, (cel_encode_options){true, false}, want, n);
     free(want);
   }
   cel_tokenizer_free(t);
-  json_decref(strings);
-  json_decref(vectors);
+  cel_json_decref(strings);
+  cel_json_decref(vectors);
 }
 
 static void gives(cel_detokenizer *d, int32_t id, const char *want) {

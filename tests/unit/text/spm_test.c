@@ -53,7 +53,7 @@ static void make_twin(const cel_json *json, gguf_twin *g) {
                               .tokens = g->tokens,
                               .scores = g->scores,
                               .types = g->types,
-                              .n_tokens = (int64_t)json_object_size(vocab),
+                              .n_tokens = (int64_t)cel_json_object_size(vocab),
                               .bos = 1,
                               .eos = 2,
                               .unk = 0,
@@ -69,11 +69,11 @@ static void make_twin(const cel_json *json, gguf_twin *g) {
     g->scores[id] = -1000;
     g->types[id] = id == 0 ? 2 : id < 3 ? 3 : id < 259 ? 6 : 1;
   }
-  for (size_t i = 0; i < json_array_size(merges); i++) {
+  for (size_t i = 0; i < cel_json_array_size(merges); i++) {
     char joined[64];
-    const char *row = json_string_value(json_array_get(merges, i)), *space = strchr(row, ' ');
+    const char *row = cel_json_string_value(cel_json_array_get(merges, i)), *space = strchr(row, ' ');
     snprintf(joined, sizeof joined, "%.*s%s", (int)(space - row), row, space + 1);
-    g->scores[json_integer_value(json_object_get(vocab, joined))] = -(float)i;
+    g->scores[cel_json_integer_value(cel_json_object_get(vocab, joined))] = -(float)i;
   }
 }
 
@@ -87,8 +87,8 @@ static void joins_by_score_equal_joins_by_rank(void **state) {
   cel_err err = {0};
   assert_int_equal(cel_tokenizer_from_gguf(&g.vocab, "t.gguf", &t, &err), CEL_OK);
   assert_int_equal(cel_tokenizer_bos(t), 1);
-  for (size_t i = 0; i < json_array_size(strings); i++) {
-    cel_str text = json_text(json_array_get(strings, i));
+  for (size_t i = 0; i < cel_json_array_size(strings); i++) {
+    cel_str text = json_text(cel_json_array_get(strings, i));
     int32_t *want;
     int64_t n;
     assert_int_equal(cel_encode(right, text, (cel_encode_options){true, true}, &want, &n, NULL), CEL_OK);
@@ -96,20 +96,20 @@ static void joins_by_score_equal_joins_by_rank(void **state) {
     free(want);
   }
   const cel_json *streams = cel_json_get(vectors, "streams"), *texts = cel_json_get(vectors, "decoded");
-  for (size_t i = 0; i < json_array_size(streams); i++) {
+  for (size_t i = 0; i < cel_json_array_size(streams); i++) {
     size_t n;
-    int32_t *ids = json_ids(json_array_get(streams, i), &n);
+    int32_t *ids = json_ids(cel_json_array_get(streams, i), &n);
     cel_buf out = {0};
     assert_int_equal(cel_decode(t, ids, (int64_t)n, true, &out, NULL), CEL_OK);
-    assert_true(cel_str_eq(cel_buf_str(&out), json_text(json_array_get(texts, i))));
+    assert_true(cel_str_eq(cel_buf_str(&out), json_text(cel_json_array_get(texts, i))));
     cel_buf_deinit(&out);
     free(ids);
   }
   cel_tokenizer_free(t);
   cel_tokenizer_free(right);
-  json_decref(json);
-  json_decref(strings);
-  json_decref(vectors);
+  cel_json_decref(json);
+  cel_json_decref(strings);
+  cel_json_decref(vectors);
 }
 
 static cel_gguf_vocab tiny(cel_str *tokens, int64_t n) {

@@ -20,10 +20,10 @@ static cel_json *parse(const char *text) {
 static cel_status build(const char *messages, const char *tools, const char *special, const char *kwargs, cel_json **out, cel_err *err) {
   cel_json *m = parse(messages), *t = parse(tools), *s = parse(special), *k = parse(kwargs);
   cel_status status = cel_chat_variables(m, t, s, k, true, out, err);
-  json_decref(m);
-  json_decref(t);
-  json_decref(s);
-  json_decref(k);
+  cel_json_decref(m);
+  cel_json_decref(t);
+  cel_json_decref(s);
+  cel_json_decref(k);
   return status;
 }
 
@@ -35,7 +35,7 @@ static void gives(const char *messages, const char *tools, const char *special, 
   cel_json_write(&text, v, (cel_json_style){0});
   assert_string_equal(text.p, want);
   cel_buf_deinit(&text);
-  json_decref(v);
+  cel_json_decref(v);
 }
 
 static void absent_things_are_none_and_null_keys_are_dropped(void **state) {
@@ -65,10 +65,10 @@ static void the_callers_messages_stay_as_they_are(void **state) {
   cel_json *m = parse("[{\"role\":\"a\",\"content\":null}]"), *v;
   cel_err err;
   assert_int_equal(cel_chat_variables(m, NULL, NULL, NULL, false, &v, &err), CEL_OK);
-  assert_true(json_is_null(json_object_get(json_array_get(m, 0), "content")));
-  assert_true(json_is_false(json_object_get(v, "add_generation_prompt")));
-  json_decref(v);
-  json_decref(m);
+  assert_true(cel_json_is_null(cel_json_object_get(cel_json_array_get(m, 0), "content")));
+  assert_true(cel_json_is_false(cel_json_object_get(v, "add_generation_prompt")));
+  cel_json_decref(v);
+  cel_json_decref(m);
 }
 
 static void wrong_kinds_are_refused_by_name(void **state) {

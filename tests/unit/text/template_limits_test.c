@@ -26,7 +26,7 @@ static cel_status render(const char *source, const char *variables, const cel_te
   cel_status s = cel_template_compile(cel_str_of(source), "chat", &t, err);
   if (s == CEL_OK) s = cel_template_render(t, v, limits, out, err);
   cel_template_free(t);
-  json_decref(v);
+  cel_json_decref(v);
   return s;
 }
 
@@ -181,15 +181,15 @@ static void output_is_appended_and_a_template_renders_again(void **state) {
   cel_template *t;
   cel_err err = {0};
   cel_buf out = {0};
-  cel_json *v = json_pack("{s:i}", "x", 7);
+  cel_json *v = cel_json_pack("{s:i}", "x", 7);
   assert_int_equal(cel_template_compile(CEL_STR("<{{ x }}{{ y }}>"), "t", &t, &err), CEL_OK);
   assert_int_equal(cel_template_render(t, v, NULL, &out, &err), CEL_OK);
   assert_int_equal(cel_template_render(t, NULL, NULL, &out, &err), CEL_OK);
   assert_string_equal(out.p, "<7><>");
-  json_decref(v);
-  v = json_array();
+  cel_json_decref(v);
+  v = cel_json_array();
   assert_int_equal(cel_template_render(t, v, NULL, &out, &err), CEL_INVALID);
-  json_decref(v);
+  cel_json_decref(v);
   cel_template_free(t);
   cel_template_free(NULL);
   cel_buf_deinit(&out);

@@ -24,14 +24,14 @@ static bool same(const char *label, const cel_json *source, const cel_json *vari
   cel_template *t = NULL;
   cel_buf out = {0};
   cel_err err = {0};
-  cel_str text = {json_string_value(source), json_string_length(source)};
+  cel_str text = {cel_json_string_value(source), cel_json_string_length(source)};
   cel_status s = cel_template_compile(text, "t", &t, &err);
   if (s == CEL_OK) s = cel_template_render(t, variables, NULL, &out, &err);
   cel_template_free(t);
-  bool ok = json_is_string(want) ? s == CEL_OK && cel_str_eq(cel_buf_str(&out), (cel_str){json_string_value(want), json_string_length(want)})
+  bool ok = cel_json_is_string(want) ? s == CEL_OK && cel_str_eq(cel_buf_str(&out), (cel_str){cel_json_string_value(want), cel_json_string_length(want)})
                                  : s != CEL_OK && err.text[0];
   if (!ok) {
-    print_error("%s\n  template: %.300s\n  want: %s\n  got:  %s\n", label, text.p, json_is_string(want) ? json_string_value(want) : "(an error)",
+    print_error("%s\n  template: %.300s\n  want: %s\n  got:  %s\n", label, text.p, cel_json_is_string(want) ? cel_json_string_value(want) : "(an error)",
                 s == CEL_OK ? out.p ? out.p : "" : err.text);
   }
   cel_buf_deinit(&out);
@@ -41,23 +41,23 @@ static bool same(const char *label, const cel_json *source, const cel_json *vari
 static void every_feature_renders_as_in_jinja2(void **state) {
   (void)state;
   cel_json *all = load("features.json");
-  const cel_json *cases = json_object_get(all, "cases");
-  int wrong = 0, n = (int)json_array_size(cases);
+  const cel_json *cases = cel_json_object_get(all, "cases");
+  int wrong = 0, n = (int)cel_json_array_size(cases);
   assert_true(n > 200);
   for (int i = 0; i < n; i++) {
-    const cel_json *c = json_array_get(cases, (size_t)i);
-    wrong += !same("features.json", json_object_get(c, "t"), json_object_get(all, "v"), json_object_get(c, "o"));
+    const cel_json *c = cel_json_array_get(cases, (size_t)i);
+    wrong += !same("features.json", cel_json_object_get(c, "t"), cel_json_object_get(all, "v"), cel_json_object_get(c, "o"));
   }
   assert_int_equal(wrong, 0);
-  json_decref(all);
+  cel_json_decref(all);
 }
 
 static cel_json *variables_of(const cel_json *chat, const cel_json *special) {
   cel_json *v;
   cel_err err;
-  const cel_json *prompt = json_object_get(chat, "prompt");
-  if (cel_chat_variables(json_object_get(chat, "messages"), json_object_get(chat, "tools"), special, json_object_get(chat, "kwargs"),
-                         !prompt || json_is_true(prompt), &v, &err) != CEL_OK) {
+  const cel_json *prompt = cel_json_object_get(chat, "prompt");
+  if (cel_chat_variables(cel_json_object_get(chat, "messages"), cel_json_object_get(chat, "tools"), special, cel_json_object_get(chat, "kwargs"),
+                         !prompt || cel_json_is_true(prompt), &v, &err) != CEL_OK) {
     fail_msg("%s", err.text);
   }
   return v;
@@ -66,24 +66,24 @@ static cel_json *variables_of(const cel_json *chat, const cel_json *special) {
 static void every_chat_renders_as_with_transformers(void **state) {
   (void)state;
   cel_json *all = load("chats.json");
-  cel_json *expect = json_object_get(all, "expect");
+  cel_json *expect = cel_json_object_get(all, "expect");
   cel_str template_name, chat_name;
   size_t t, c;
   cel_json *row, *want;
   int wrong = 0, n = 0;
   cel_json_object_foreach(expect, t, template_name, row) {
     cel_json_object_foreach(row, c, chat_name, want) {
-      cel_json *v = variables_of(json_object_get(json_object_get(all, "chats"), chat_name.p), json_object_get(all, "special"));
+      cel_json *v = variables_of(cel_json_object_get(cel_json_object_get(all, "chats"), chat_name.p), cel_json_object_get(all, "special"));
       char label[128];
       snprintf(label, sizeof label, "%s, %s", template_name.p, chat_name.p);
-      wrong += !same(label, json_object_get(json_object_get(all, "templates"), template_name.p), v, want);
-      json_decref(v);
+      wrong += !same(label, cel_json_object_get(cel_json_object_get(all, "templates"), template_name.p), v, want);
+      cel_json_decref(v);
       n++;
     }
   }
   assert_true(n >= 60);
   assert_int_equal(wrong, 0);
-  json_decref(all);
+  cel_json_decref(all);
 }
 
 int main(void) {

@@ -38,11 +38,11 @@ static inline cel_tokenizer *make_tokenizer(const cel_json *json, const char *na
 static inline cel_tokenizer *load_tokenizer(const char *file) {
   cel_json *json = load_json(file);
   cel_tokenizer *t = make_tokenizer(json, file);
-  json_decref(json);
+  cel_json_decref(json);
   return t;
 }
 
-static inline cel_str json_text(const cel_json *v) { return (cel_str){json_string_value(v), json_string_length(v)}; }
+static inline cel_str json_text(const cel_json *v) { return (cel_str){cel_json_string_value(v), cel_json_string_length(v)}; }
 
 static inline void ids_are(const char *what, cel_str text, const int32_t *ids, int64_t n, const int32_t *want,
                            size_t n_want) {
@@ -74,9 +74,9 @@ static inline void encodes(const cel_tokenizer *t, const char *what, cel_str tex
 
 // A JSON list of ids as an array; free() it.
 static inline int32_t *json_ids(const cel_json *list, size_t *n) {
-  *n = json_array_size(list);
+  *n = cel_json_array_size(list);
   int32_t *ids = malloc((*n + 1) * sizeof *ids);
-  for (size_t i = 0; i < *n; i++) ids[i] = (int32_t)json_integer_value(json_array_get(list, i));
+  for (size_t i = 0; i < *n; i++) ids[i] = (int32_t)cel_json_integer_value(cel_json_array_get(list, i));
   return ids;
 }
 

@@ -72,11 +72,11 @@ static void stream(const cel_tokenizer *t, const int32_t *ids, size_t n, bool sk
 static void check_decoding(const cel_tokenizer *t, const char *name, const cel_json *vectors, const char *key,
                            bool skip) {
   const cel_json *streams = cel_json_get(vectors, "streams"), *texts = cel_json_get(vectors, key);
-  assert_true(json_array_size(streams) > 100 && json_array_size(streams) == json_array_size(texts));
-  for (size_t i = 0; i < json_array_size(streams); i++) {
+  assert_true(cel_json_array_size(streams) > 100 && cel_json_array_size(streams) == cel_json_array_size(texts));
+  for (size_t i = 0; i < cel_json_array_size(streams); i++) {
     size_t n;
-    int32_t *ids = json_ids(json_array_get(streams, i), &n);
-    cel_str want = json_text(json_array_get(texts, i));
+    int32_t *ids = json_ids(cel_json_array_get(streams, i), &n);
+    cel_str want = json_text(cel_json_array_get(texts, i));
     cel_buf whole = {0}, deltas = {0};
     assert_int_equal(cel_decode(t, ids, (int64_t)n, skip, &whole, NULL), CEL_OK);
     stream(t, ids, n, skip, &deltas);
@@ -103,10 +103,10 @@ static void tokenizers_equal_the_reference(void **state) {
     check_encoding(t, fixtures[i], strings, vectors);
     check_decoding(t, fixtures[i], vectors, "decoded", true);
     check_decoding(t, fixtures[i], vectors, "decoded_all", false);
-    json_decref(vectors);
+    cel_json_decref(vectors);
     cel_tokenizer_free(t);
   }
-  json_decref(strings);
+  cel_json_decref(strings);
 }
 
 // --- questions ----------------------------------------------------------------------------------------
@@ -155,9 +155,9 @@ static void the_config_names_bos_and_eos_and_the_post_processor_adds(void **stat
     assert_int_equal(cel_tokenizer_end_ids(t, ends, 4), cases[i].end >= 0);
     assert_int_equal(ends[0], cases[i].end);
     cel_tokenizer_free(t);
-    json_decref(config);
+    cel_json_decref(config);
   }
-  json_decref(json);
+  cel_json_decref(json);
 }
 
 static void special_tokens_in_the_text_are_parsed_on_demand_only(void **state) {
@@ -314,7 +314,7 @@ static void what_is_not_right_is_refused_by_name(void **state) {
     if (!strstr(err.text, refused[i].says) || !cel_str_starts(cel_str_of(err.text), CEL_STR("x/tokenizer.json: "))) {
       fail_msg("%s says \"%s\", right is \"%s\"", refused[i].json, err.text, refused[i].says);
     }
-    json_decref(json);
+    cel_json_decref(json);
   }
 }
 
@@ -346,7 +346,7 @@ static void sequences_nested_too_deep_are_refused(void **state) {
   cel_err err = {0};
   assert_int_equal(cel_tokenizer_from_json(json, NULL, "t", &t, &err), CEL_UNSUPPORTED);
   assert_non_null(strstr(err.text, "nested deeper"));
-  json_decref(json);
+  cel_json_decref(json);
   cel_buf_deinit(&b);
 }
 
@@ -367,7 +367,7 @@ static void a_text_can_not_explode_in_the_normalizer(void **state) {
   assert_int_equal(cel_encode(t, CEL_STR("aaaa"), (cel_encode_options){0}, &ids, &n, &err), CEL_TOO_LONG);
   assert_non_null(strstr(err.text, "grows"));
   cel_tokenizer_free(t);
-  json_decref(json);
+  cel_json_decref(json);
   cel_buf_deinit(&b);
 }
 
