@@ -1,8 +1,10 @@
 // Phi-3, 3.5 and 4: Llama with q, k and v in one matrix, gate and up in another, a part of each head rotated in some, and
-// for long contexts two lists of factors (longrope): the cache starts anew where the second takes over.
+// for long contexts two lists of factors (longrope): the cache starts anew where the second takes over. Phi-4 multimodal's
+// text model is the same under other names; its adapters (LoRA) are for requests with sound or pictures, and text goes
+// through the base weights alone.
 #include "arch/describe.h"
 
-extern const cel_family cel_family_phi3;
+extern const cel_family cel_family_phi3, cel_family_phi4mm;
 
 static const cel_class_defaults defaults = {
     .vocab = 32064, .hidden = 3072, .inter = 8192, .layers = 32, .n_q = 32, .max_position = 4096,
@@ -13,6 +15,15 @@ static const cel_class_defaults defaults = {
 static const cel_file_rule files[] = {
     {CEL_FILE_QKV, LAYER "self_attn.qkv_proj", {LAYER "self_attn.q_proj", LAYER "self_attn.k_proj", LAYER "self_attn.v_proj"}},
     {CEL_FILE_HALVES, LAYER "mlp.gate_up_proj", {LAYER "mlp.gate_proj", LAYER "mlp.up_proj"}},
+    {.module = NULL},
+};
+
+static const cel_file_rule adapted_files[] = {
+    {CEL_FILE_QKV, LAYER "self_attn.qkv_proj.base_layer",
+     {LAYER "self_attn.q_proj", LAYER "self_attn.k_proj", LAYER "self_attn.v_proj"}},
+    {CEL_FILE_HALVES, LAYER "mlp.gate_up_proj.base_layer", {LAYER "mlp.gate_proj", LAYER "mlp.up_proj"}},
+    {CEL_FILE_RENAMED, LAYER "self_attn.o_proj.base_layer", {LAYER "self_attn.o_proj"}},
+    {CEL_FILE_RENAMED, LAYER "mlp.down_proj.base_layer", {LAYER "mlp.down_proj"}},
     {.module = NULL},
 };
 
@@ -32,5 +43,14 @@ const cel_family cel_family_phi3 = {
     .gguf_archs = {"phi3"},
     .files = files,
     .special = "Llama with fused products, partial rotation, longrope in two tables",
+    .describe = describe,
+};
+
+const cel_family cel_family_phi4mm = {
+    .name = "phi4mm",
+    .model_types = {"phi4mm"},
+    .gguf_archs = {NULL},
+    .files = adapted_files,
+    .special = "Phi-4 with adapters for sound and pictures, which text does not use",
     .describe = describe,
 };

@@ -89,6 +89,7 @@ static const row rows[] = {
     {"stablelm", "norms with biases, a quarter of a head rotated, norms kept apart by head", 0},
     {"starcoder2", "an MLP without a gate, biases everywhere, a window", 0},
     {"phi3-long", "fused products, longrope's second table, the border crossed while decoding", 0},
+    {"phi4mm", "base weights under adapters that text does not use", 0},
     {"phi3-short", "longrope's first table", 0},
     {"glm4", "four norms under other names, interleaved rotation of half a head, fused gate and up", 0},
     {"granite", "multipliers of embeddings, scores, sublayers and logits", 0},
