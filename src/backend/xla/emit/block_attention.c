@@ -15,29 +15,6 @@ static hlo write_indices(cel_hlo_builder *b, int64_t n, int64_t n_kv, hlo layer,
   return cel_hlo_concat(b, parts, 4, 2);
 }
 
-static hlo first_everywhere(cel_hlo_builder *b, hlo x) {
-  if (!x) return NULL;
-  const cel_hlo_type *t = x->type;
-  int64_t map[CEL_HLO_MAX_RANK] = {0}, start[CEL_HLO_MAX_RANK] = {0}, limit[CEL_HLO_MAX_RANK], rest = t->rank - 1;
-  for (int i = 0; i < rest; i++) map[i] = i + 1;
-  for (int i = 0; i < t->rank; i++) limit[i] = i ? t->dims[i] : 1;
-  hlo first = cel_hlo_reshape(b, cel_hlo_slice(b, x, start, limit, NULL), (int)rest, t->dims + 1);
-  return cel_hlo_broadcast(b, first, t->rank, t->dims, map);
-}
-
-// Rows of padding (slot >= rows) repeat what row 0 writes. StableHLO drops a write out of range, so this changes
-// nothing; IREE 3.13 has no such check and would write past the cache.
-static void repeat_first(cel_hlo_builder *b, int64_t rows, hlo *slots, hlo *positions, hlo *fresh) {
-  if (!*slots || !*fresh) return;
-  const cel_hlo_type *t = (*fresh)->type;
-  int64_t map[1] = {0};
-  hlo limit = cel_hlo_splat(b, CEL_ET_I32, 1, (*slots)->type->dims, (double)rows);
-  hlo real = cel_hlo_compare(b, "LT", *slots, limit);
-  *slots = cel_hlo_select(b, real, *slots, first_everywhere(b, *slots));
-  *positions = cel_hlo_select(b, real, *positions, first_everywhere(b, *positions));
-  *fresh = cel_hlo_select(b, cel_hlo_broadcast(b, real, t->rank, t->dims, map), *fresh, first_everywhere(b, *fresh));
-}
-
 static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fresh) {
   if (!cache || !fresh) return NULL;
   cel_emit_scope scope;
@@ -48,7 +25,9 @@ static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fres
   hlo c = cel_hlo_arg(b, "cache", cache->type), x = cel_hlo_arg(b, "new", fresh->type);
   hlo slots = cel_hlo_arg(b, "slots", e->slots->type), positions = cel_hlo_arg(b, "positions", e->positions->type);
   hlo layer = cel_hlo_arg(b, "layer", cel_hlo_tensor(b->module, CEL_ET_I32, 0, NULL));
-  if (e->slots->type->rank == 1 && e->n > 1) repeat_first(b, cache->type->dims[1], &slots, &positions, &x);
+  if (e->slots->type->rank == 1 && e->n > 1) {
+    cel_emit_repeat_first(b, cache->type->dims[1], &slots, (hlo *[]){&positions, &x}, 2);
+  }
   cel_hlo_scatter_dims dims = {.n_window = 1, .window = {2}, .n_inserted = 4, .inserted = {0, 1, 2, 3},
                                .n_index_map = 4, .index_map = {0, 1, 2, 3}, .index_vector_dim = 2};
   hlo y = cel_hlo_scatter(b, c, write_indices(b, e->n, cache->type->dims[2], layer, slots, positions), x, &dims, false);
@@ -90,17 +69,15 @@ static hlo masked(cel_emit *e, hlo scores, hlo positions, int token_dim, int64_t
   return cel_hlo_select(b, seen, scores, cel_hlo_splat(b, CEL_ET_F32, t->rank, t->dims, -3.4028234663852886e38));
 }
 
-// Over the last dimension and one more logit, the sink [all others], whose share nobody gets. NULL: none.
-static hlo softmax_last(cel_hlo_builder *b, hlo x, hlo sink) {
+hlo cel_emit_softmax(cel_hlo_builder *b, hlo x, hlo sink) {
   if (!x) return NULL;
-  const cel_hlo_type *t = x->type;
-  int64_t last = t->rank - 1, map[CEL_HLO_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+  int64_t last = x->type->rank - 1;
   hlo top = cel_hlo_reduce(b, CEL_HLO_MAXIMUM, x, &last, 1);
   if (sink) top = cel_hlo_binary(b, CEL_HLO_MAXIMUM, top, sink);
-  hlo below = cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, cel_hlo_broadcast(b, top, t->rank, t->dims, map));
+  hlo below = cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, cel_emit_along_rows(b, top, x));
   hlo p = cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, below), sum = cel_hlo_reduce(b, CEL_HLO_ADD, p, &last, 1);
   if (sink) sum = cel_hlo_binary(b, CEL_HLO_ADD, sum, cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, cel_hlo_binary(b, CEL_HLO_SUBTRACT, sink, top)));
-  return cel_hlo_binary(b, CEL_HLO_DIVIDE, p, cel_hlo_broadcast(b, sum, t->rank, t->dims, map));
+  return cel_hlo_binary(b, CEL_HLO_DIVIDE, p, cel_emit_along_rows(b, sum, x));
 }
 
 // [heads] to the shape of scores [N, kv, group, C] or [kv, N, group, C] without C.
@@ -133,7 +110,7 @@ static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, 
                                   : (cel_hlo_dot_dims){.n_batch = 1, .lhs_batch = {1}, .rhs_batch = {0}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {2}};
   hlo s = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, cel_hlo_dot(b, x, k, &qk, CEL_ET_F32), a->attn_scale);
   s = cel_emit_softcap(b, s, a->attn_softcap);
-  hlo p = softmax_last(b, masked(e, s, positions, per_token ? 0 : 1, window), sink_of_scores(e, sinks, s, per_token));
+  hlo p = cel_emit_softmax(b, masked(e, s, positions, per_token ? 0 : 1, window), sink_of_scores(e, sinks, s, per_token));
   cel_hlo_dot_dims pv = per_token ? (cel_hlo_dot_dims){.n_batch = 2, .lhs_batch = {0, 1}, .rhs_batch = {0, 1}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {2}}
                                   : (cel_hlo_dot_dims){.n_batch = 1, .lhs_batch = {0}, .rhs_batch = {0}, .n_contract = 1, .lhs_contract = {3}, .rhs_contract = {1}};
   hlo y = cel_hlo_dot(b, p, v, &pv, CEL_ET_F32);

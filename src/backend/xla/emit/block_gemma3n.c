@@ -20,19 +20,6 @@ static hlo rms(cel_emit *e, cel_weight_role role, int layer, hlo x) {
   return cel_emit_rms_norm(e, x, cel_emit_weight_of(e, role, layer)->vector, 0, e->arch->norm_eps);
 }
 
-// Mean of each row [N, n] -> [N].
-static hlo row_mean(cel_hlo_builder *b, hlo x) {
-  if (!x) return NULL;
-  int64_t last = 1;
-  return cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, cel_hlo_reduce(b, CEL_HLO_ADD, x, &last, 1), (double)x->type->dims[1]);
-}
-
-static hlo spread(cel_hlo_builder *b, hlo column, hlo like) {  // [N] along the rows of [N, n]
-  if (!column || !like) return NULL;
-  int64_t map[1] = {0};
-  return cel_hlo_broadcast(b, column, 2, like->type->dims, map);
-}
-
 static hlo column_of(cel_hlo_builder *b, hlo x, int64_t j) {  // x [N, n] -> [N]
   if (!x) return NULL;
   return cel_hlo_reshape(b, cel_hlo_slice_dim(b, x, 1, j, j + 1, 1), 1, x->type->dims);
@@ -40,13 +27,13 @@ static hlo column_of(cel_hlo_builder *b, hlo x, int64_t j) {  // x [N, n] -> [N]
 
 // ---- the planes before the first layer and behind the last -----------------------------------------------
 
-static hlo magnitude(cel_hlo_builder *b, hlo x) { return row_mean(b, times(b, x, x)); }
+static hlo magnitude(cel_hlo_builder *b, hlo x) { return cel_emit_row_mean(b, times(b, x, x)); }
 
 // x with the root mean square of each row that `like` has there.
 static hlo as_large_as(cel_hlo_builder *b, hlo x, hlo like) {
   hlo target = cel_hlo_unary(b, CEL_HLO_SQRT, magnitude(b, like));
   hlo own = cel_hlo_unary(b, CEL_HLO_SQRT, cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, magnitude(b, x), 1e-5));
-  return cel_hlo_binary(b, CEL_HLO_DIVIDE, times(b, x, spread(b, target, x)), spread(b, own, x));
+  return cel_hlo_binary(b, CEL_HLO_DIVIDE, times(b, x, cel_emit_along_rows(b, target, x)), cel_emit_along_rows(b, own, x));
 }
 
 static planes unfold(cel_emit *e, hlo x) {
@@ -106,7 +93,7 @@ static planes predict(cel_emit *e, int layer, const planes *h) {
   for (int j = 0; j < n; j++) {
     hlo sum = NULL;
     for (int k = 0; k < n; k++) {
-      hlo part = times(b, h->at[k], spread(b, column_of(b, by, (int64_t)j * n + k), h->at[k]));
+      hlo part = times(b, h->at[k], cel_emit_along_rows(b, column_of(b, by, (int64_t)j * n + k), h->at[k]));
       sum = k ? plus(b, sum, part) : part;
     }
     p.at[j] = plus(b, sum, h->at[j]);
@@ -121,7 +108,7 @@ static planes correct(cel_emit *e, int layer, const planes *p, hlo gone_through)
   hlo by = cel_hlo_binary_scalar(b, CEL_HLO_ADD, cel_emit_linear(e, CEL_W_ALTUP_CORRECT, layer, modalities(e, layer, gone_through)), 1);
   hlo gained = cel_hlo_binary(b, CEL_HLO_SUBTRACT, gone_through, p->at[e->arch->gemma3n.active]);
   for (int j = 0; j < e->arch->gemma3n.planes; j++) {
-    c.at[j] = plus(b, p->at[j], times(b, gained, spread(b, column_of(b, by, j), gained)));
+    c.at[j] = plus(b, p->at[j], times(b, gained, cel_emit_along_rows(b, column_of(b, by, j), gained)));
   }
   return c;
 }
@@ -130,10 +117,10 @@ static planes correct(cel_emit *e, int layer, const planes *p, hlo gone_through)
 
 // Of each row, what lies above mean + z * deviation, by how much it does.
 static hlo above(cel_hlo_builder *b, hlo x, double z) {
-  hlo mean = row_mean(b, x), off = cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, spread(b, mean, x));
+  hlo mean = cel_emit_row_mean(b, x), off = cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, cel_emit_along_rows(b, mean, x));
   hlo deviation = cel_hlo_unary(b, CEL_HLO_SQRT, magnitude(b, off));
   hlo border = plus(b, mean, scaled(b, deviation, z));
-  return cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, spread(b, border, x)), 0);
+  return cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, cel_emit_along_rows(b, border, x)), 0);
 }
 
 static hlo mlp(cel_emit *e, int layer, hlo x) {

@@ -9,6 +9,18 @@ hlo cel_emit_along_last(cel_hlo_builder *b, hlo v, hlo like) {
   return cel_hlo_broadcast(b, v, like->type->rank, like->type->dims, map);
 }
 
+hlo cel_emit_along_rows(cel_hlo_builder *b, hlo v, hlo like) {
+  if (!v || !like) return NULL;
+  static const int64_t map[CEL_HLO_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+  return cel_hlo_broadcast(b, v, like->type->rank, like->type->dims, map);
+}
+
+hlo cel_emit_row_mean(cel_hlo_builder *b, hlo x) {
+  if (!x) return NULL;
+  int64_t last = x->type->rank - 1;
+  return cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, cel_hlo_reduce(b, CEL_HLO_ADD, x, &last, 1), (double)x->type->dims[last]);
+}
+
 // Of attention scores and of the final logits.
 hlo cel_emit_softcap(cel_hlo_builder *b, hlo x, double cap) {
   if (cap <= 0) return x;
@@ -26,21 +38,11 @@ static const cel_hlo_func *decomposition(cel_emit *e, hlo x, hlo weight, double 
   if (made) return made;
   cel_hlo_builder *b = &e->b;
   hlo in = cel_hlo_arg(b, "x", t), w = cel_hlo_arg(b, "weight", weight->type);
-  int64_t dim = last, map[CEL_HLO_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-  hlo sum = cel_hlo_reduce(b, CEL_HLO_ADD, cel_hlo_binary(b, CEL_HLO_MULTIPLY, in, in), &dim, 1);
-  hlo mean = cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, sum, (double)t->dims[last]);
+  hlo mean = cel_emit_row_mean(b, cel_hlo_binary(b, CEL_HLO_MULTIPLY, in, in));
   hlo root = cel_hlo_unary(b, CEL_HLO_RSQRT, cel_hlo_binary_scalar(b, CEL_HLO_ADD, mean, eps));
-  hlo y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, in, cel_hlo_broadcast(b, root, t->rank, t->dims, map));
+  hlo y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, in, cel_emit_along_rows(b, root, in));
   if (plus != 0) w = cel_hlo_binary_scalar(b, CEL_HLO_ADD, w, plus);
   return cel_emit_end(e, &scope, cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, cel_emit_along_last(b, w, y)));
-}
-
-static hlo row_mean(cel_hlo_builder *b, hlo x) {
-  if (!x) return NULL;
-  const cel_hlo_type *t = x->type;
-  int64_t last = t->rank - 1, map[CEL_HLO_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-  hlo sum = cel_hlo_reduce(b, CEL_HLO_ADD, x, &last, 1);
-  return cel_hlo_broadcast(b, cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, sum, (double)t->dims[last]), t->rank, t->dims, map);
 }
 
 // Of rank 1 along the last dimension, of rank 2 along the last two.
@@ -61,8 +63,8 @@ static const cel_hlo_func *layer_decomposition(cel_emit *e, hlo x, hlo weight, h
   cel_hlo_builder *b = &e->b;
   hlo y = cel_hlo_arg(b, "x", t);
   hlo w = weight ? cel_hlo_arg(b, "weight", weight->type) : NULL, c = bias ? cel_hlo_arg(b, "bias", bias->type) : NULL;
-  y = cel_hlo_binary(b, CEL_HLO_SUBTRACT, y, row_mean(b, y));
-  hlo variance = row_mean(b, cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, y));
+  y = cel_hlo_binary(b, CEL_HLO_SUBTRACT, y, cel_emit_along_rows(b, cel_emit_row_mean(b, y), y));
+  hlo variance = cel_emit_along_rows(b, cel_emit_row_mean(b, cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, y)), y);
   hlo root = cel_hlo_unary(b, CEL_HLO_RSQRT, cel_hlo_binary_scalar(b, CEL_HLO_ADD, variance, eps));
   y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, root);
   if (w) y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, along(b, w, y));

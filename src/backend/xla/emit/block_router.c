@@ -3,21 +3,9 @@
 
 #include "backend/xla/emit/emit_internal.h"
 
-static hlo spread(cel_hlo_builder *b, hlo column, hlo like) {  // [R] along the rows of [R, n]
-  if (!column || !like) return NULL;
-  int64_t map[1] = {0};
-  return cel_hlo_broadcast(b, column, 2, like->type->dims, map);
-}
-
 static hlo row_reduce(cel_hlo_builder *b, cel_hlo_opcode op, hlo x) {
   int64_t last = 1;
   return cel_hlo_reduce(b, op, x, &last, 1);
-}
-
-static hlo softmax_rows(cel_hlo_builder *b, hlo x) {
-  x = cel_hlo_binary(b, CEL_HLO_SUBTRACT, x, spread(b, row_reduce(b, CEL_HLO_MAXIMUM, x), x));
-  x = cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, x);
-  return cel_hlo_binary(b, CEL_HLO_DIVIDE, x, spread(b, row_reduce(b, CEL_HLO_ADD, x), x));
 }
 
 // ---- choosing --------------------------------------------------------------------------------------
@@ -36,10 +24,10 @@ static const cel_hlo_func *top_k_decomposition(cel_emit *e, hlo x, int64_t k) {
       lowest = cel_hlo_splat(b, CEL_ET_F32, 2, d, -INFINITY);
   int64_t column[2] = {d[0], 1};
   for (int64_t j = 0; j < k; j++) {
-    hlo is_most = cel_hlo_compare(b, "EQ", left, spread(b, row_reduce(b, CEL_HLO_MAXIMUM, left), left));
+    hlo is_most = cel_hlo_compare(b, "EQ", left, cel_emit_along_rows(b, row_reduce(b, CEL_HLO_MAXIMUM, left), left));
     hlo first = row_reduce(b, CEL_HLO_MINIMUM, cel_hlo_select(b, is_most, places, nowhere));
     out[j] = cel_hlo_reshape(b, first, 2, column);
-    left = cel_hlo_select(b, cel_hlo_compare(b, "EQ", places, spread(b, first, left)), lowest, left);
+    left = cel_hlo_select(b, cel_hlo_compare(b, "EQ", places, cel_emit_along_rows(b, first, left)), lowest, left);
   }
   return cel_emit_end(e, &scope, k > 1 ? cel_hlo_concat(b, out, (int)k, 1) : out[0]);
 }
@@ -105,14 +93,14 @@ static cel_chosen sparsemixer(cel_emit *e, hlo s) {
   const int64_t *d = s->type->dims, flat[1] = {d[0]}, column[2] = {d[0], 1};
   hlo zero = cel_hlo_splat(b, CEL_ET_F32, 2, d, 0);
   for (int i = 0; i < 2; i++) {
-    hlo most = spread(b, cel_hlo_reshape(b, cel_hlo_slice_dim(b, picked, 1, i, i + 1, 1), 1, flat), s);
+    hlo most = cel_emit_along_rows(b, cel_hlo_reshape(b, cel_hlo_slice_dim(b, picked, 1, i, i + 1, 1), 1, flat), s);
     hlo size = cel_hlo_binary(b, CEL_HLO_MAXIMUM, cel_hlo_unary(b, CEL_HLO_ABS, s), most);
     hlo below = cel_hlo_binary(b, CEL_HLO_DIVIDE, cel_hlo_binary(b, CEL_HLO_SUBTRACT, most, s), size);
     hlo far = cel_hlo_compare(b, "GT", below, cel_hlo_splat(b, CEL_ET_F32, 2, d, 2 * e->arch->moe.jitter));
     hlo z = cel_hlo_unary(b, CEL_HLO_EXPONENTIAL, cel_hlo_binary(b, CEL_HLO_SUBTRACT, s, most));
     z = cel_hlo_select(b, far, zero, z);
     if (i == 1) {
-      hlo first = spread(b, cel_hlo_reshape(b, cel_hlo_slice_dim(b, c.ids, 1, 0, 1, 1), 1, flat), s);
+      hlo first = cel_emit_along_rows(b, cel_hlo_reshape(b, cel_hlo_slice_dim(b, c.ids, 1, 0, 1, 1), 1, flat), s);
       z = cel_hlo_select(b, cel_hlo_compare(b, "EQ", cel_hlo_iota(b, CEL_ET_I32, 2, d, 1), first), zero, z);
     }
     parts[i] = cel_hlo_reshape(b, row_reduce(b, CEL_HLO_ADD, z), 2, column);
@@ -130,13 +118,13 @@ static cel_chosen choose(cel_emit *e, int layer, hlo logits) {
   hlo p;
   switch (e->arch->moe.router) {
     case CEL_ROUTER_SOFTMAX:
-      p = softmax_rows(b, logits);
+      p = cel_emit_softmax(b, logits, NULL);
       c.ids = cel_emit_top_k(e, within_groups(e, p, false, 0), k);
       c.weights = cel_emit_pick(b, p, c.ids);
       break;
     case CEL_ROUTER_TOPK_SOFTMAX:
       c.ids = cel_emit_top_k(e, logits, k);
-      c.weights = softmax_rows(b, cel_emit_pick(b, logits, c.ids));
+      c.weights = cel_emit_softmax(b, cel_emit_pick(b, logits, c.ids), NULL);
       break;
     case CEL_ROUTER_SIGMOID:
       p = cel_hlo_unary(b, CEL_HLO_LOGISTIC, logits);
@@ -146,7 +134,7 @@ static cel_chosen choose(cel_emit *e, int layer, hlo logits) {
     case CEL_ROUTER_SPARSEMIXER:
       return sparsemixer(e, logits);
     case CEL_ROUTER_SOFTMAX_BIASED:
-      p = softmax_rows(b, logits);
+      p = cel_emit_softmax(b, logits, NULL);
       c.ids = cel_emit_top_k(e, corrected(e, layer, p), k);
       c.weights = cel_emit_pick(b, p, c.ids);
       break;
@@ -162,7 +150,7 @@ cel_chosen cel_emit_route(cel_emit *e, int layer, hlo h) {
     hlo sum = row_reduce(b, CEL_HLO_ADD, c.weights);
     if (m->renorm_add != 0) sum = cel_hlo_binary_scalar(b, CEL_HLO_ADD, sum, m->renorm_add);
     if (m->renorm_min != 0) sum = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, sum, m->renorm_min);
-    c.weights = cel_hlo_binary(b, CEL_HLO_DIVIDE, c.weights, spread(b, sum, c.weights));
+    c.weights = cel_hlo_binary(b, CEL_HLO_DIVIDE, c.weights, cel_emit_along_rows(b, sum, c.weights));
   }
   if (m->scale != 1) c.weights = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, c.weights, m->scale);
   return c;

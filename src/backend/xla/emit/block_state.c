@@ -31,21 +31,24 @@ static hlo first_everywhere(cel_hlo_builder *b, hlo x) {
   return cel_hlo_broadcast(b, first, t->rank, t->dims, map);
 }
 
-// Rows of padding (slot >= rows) write what row 0 writes: nothing new, and nothing out of bounds where a compiler
-// does not check (block_attention.c says more).
-static void repeat_first(cel_hlo_builder *b, int64_t rows, hlo *slots, hlo *fresh) {
-  if (!*slots || !*fresh) return;
-  const cel_hlo_type *t = (*fresh)->type;
+void cel_emit_repeat_first(cel_hlo_builder *b, int64_t rows, hlo *slots, hlo *const *rest, int n) {
+  if (!*slots) return;
   int64_t map[1] = {0};
-  hlo real = cel_hlo_compare(b, "LT", *slots, cel_hlo_splat(b, CEL_ET_I32, 1, (*slots)->type->dims, (double)rows));
+  hlo limit = cel_hlo_splat(b, CEL_ET_I32, 1, (*slots)->type->dims, (double)rows);
+  hlo real = cel_hlo_compare(b, "LT", *slots, limit);
   *slots = cel_hlo_select(b, real, *slots, first_everywhere(b, *slots));
-  *fresh = cel_hlo_select(b, cel_hlo_broadcast(b, real, t->rank, t->dims, map), *fresh, first_everywhere(b, *fresh));
+  for (int i = 0; i < n && *rest[i]; i++) {
+    const cel_hlo_type *t = (*rest[i])->type;
+    hlo first = first_everywhere(b, *rest[i]);
+    hlo which = t->rank == 1 ? real : cel_hlo_broadcast(b, real, t->rank, t->dims, map);
+    *rest[i] = cel_hlo_select(b, which, *rest[i], first);
+  }
 }
 
 hlo cel_emit_state_write(cel_hlo_builder *b, hlo state, hlo entry, hlo slots, hlo fresh) {
   if (!state || !slots || !fresh) return NULL;
   int64_t n = fresh->type->dims[0];
-  if (slots->type->rank == 1 && n > 1) repeat_first(b, state->type->dims[1], &slots, &fresh);
+  if (slots->type->rank == 1 && n > 1) cel_emit_repeat_first(b, state->type->dims[1], &slots, (hlo *[]){&fresh}, 1);
   cel_hlo_scatter_dims dims = {.n_window = 3, .window = {1, 2, 3}, .n_inserted = 2, .inserted = {0, 1},
                                .n_index_map = 2, .index_map = {0, 1}, .index_vector_dim = 1};
   return cel_hlo_scatter(b, state, write_indices(b, entry, slots, n), fresh, &dims, false);

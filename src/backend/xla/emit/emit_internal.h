@@ -103,11 +103,19 @@ hlo cel_emit_attend(cel_emit *e, int layer, hlo entry, hlo q, hlo keys, hlo valu
 // state with such rows put back. entry: i32[], cel_layer.state.
 hlo cel_emit_state_rows(cel_hlo_builder *b, hlo state, hlo entry, hlo slots);
 hlo cel_emit_state_write(cel_hlo_builder *b, hlo state, hlo entry, hlo slots, hlo fresh);
+// Makes rows of padding (slots [N] >= rows) repeat what row 0 writes, in slots and in the n values [N, ...] of rest.
+// StableHLO drops a write out of range, so this changes nothing; IREE 3.13 has no such check and would write past the state.
+void cel_emit_repeat_first(cel_hlo_builder *b, int64_t rows, hlo *slots, hlo *const *rest, int n);
 // block_conv.c: u [N, C] through the layer's convolution and its state; weight [C * taps], a channel's taps together.
 hlo cel_emit_short_conv(cel_emit *e, int layer, hlo u, hlo weight);
 // cap * tanh(x / cap); x itself when cap is 0 (none).
 hlo cel_emit_softcap(cel_hlo_builder *b, hlo x, double cap);
 // Broadcasts of the shapes the blocks need: v [D] along the last of x's dimensions.
 hlo cel_emit_along_last(cel_hlo_builder *b, hlo v, hlo like);
+// v, one value per row of x (of all dimensions but the last), along x's rows; and the mean of each row of x.
+hlo cel_emit_along_rows(cel_hlo_builder *b, hlo v, hlo like);
+hlo cel_emit_row_mean(cel_hlo_builder *b, hlo x);
+// Over the last dimension and one more logit, the sink [all others], whose share nobody gets. NULL: none.
+hlo cel_emit_softmax(cel_hlo_builder *b, hlo x, hlo sink);
 
 #endif
