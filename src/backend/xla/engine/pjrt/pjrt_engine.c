@@ -21,8 +21,7 @@ struct cel_engine {
 
 struct cel_buffer {
   cel_engine *engine;
-  const cel_hlo_type *type;  // of `types`
-  cel_hlo_module *types;
+  cel_hlo_type type;
   cel_pjrt_buffer *device;
 };
 
@@ -92,26 +91,14 @@ static void pjrt_describe(const cel_engine *e, cel_engine_description *out) {
 static void pjrt_release(cel_buffer *b) {
   if (!b) return;
   cel_pjrt_drop_buffer(&b->engine->pjrt, b->device);
-  cel_hlo_module_free(b->types);
   free(b);
 }
 
-// A buffer without its device half. The type is copied into a module of its own, since the caller's may go.
+// A buffer without its device half.
 static cel_status new_buffer(cel_engine *e, const cel_hlo_type *t, cel_buffer **out, cel_err *err) {
-  cel_buffer *b = calloc(1, sizeof *b);
-  *out = NULL;
-  if (!b) return cel_fail_oom(err, "a buffer");
-  b->engine = e;
-  cel_status s = cel_hlo_module_new("types", &b->types, err);
-  if (s == CEL_OK) {
-    b->type = cel_hlo_tensor(b->types, t->etype, t->rank, t->dims);
-    if (!b->type) s = cel_fail_oom(err, "a buffer's type");
-  }
-  if (s != CEL_OK) {
-    pjrt_release(b);
-    return s;
-  }
-  *out = b;
+  *out = calloc(1, sizeof **out);
+  if (!*out) return cel_fail_oom(err, "a buffer");
+  **out = (cel_buffer){.engine = e, .type = *t};
   return CEL_OK;
 }
 
@@ -131,7 +118,7 @@ static cel_status pjrt_upload(cel_engine *e, const cel_hlo_type *t, const void *
 static cel_status pjrt_state(cel_engine *e, const cel_hlo_type *t, cel_buffer **out, cel_err *err) {
   cel_buffer *b;
   CEL_TRY(new_buffer(e, t, &b, err));
-  cel_status s = cel_pjrt_zeros(&e->pjrt, b->type, &b->device, err);
+  cel_status s = cel_pjrt_zeros(&e->pjrt, &b->type, &b->device, err);
   if (s != CEL_OK) {
     pjrt_release(b);
     return s;
@@ -141,17 +128,17 @@ static cel_status pjrt_state(cel_engine *e, const cel_hlo_type *t, cel_buffer **
 }
 
 static cel_status pjrt_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t n, cel_err *err) {
-  const int64_t *d = b->type->dims;
-  if (b->type->rank != 5 || from < 0 || to < 0 || from >= d[1] || to >= d[1] || n < 0 || n > d[3]) {
+  const int64_t *d = b->type.dims;
+  if (b->type.rank != 5 || from < 0 || to < 0 || from >= d[1] || to >= d[1] || n < 0 || n > d[3]) {
     return cel_fail(err, CEL_INVALID, "copy of %lld positions from row %lld to row %lld does not fit the state",
                     (long long)n, (long long)from, (long long)to);
   }
-  return cel_pjrt_rows_copy(&b->engine->rows, &b->engine->pjrt, b->type, &b->device, from, to, err);
+  return cel_pjrt_rows_copy(&b->engine->rows, &b->engine->pjrt, &b->type, &b->device, from, to, err);
 }
 
 static void pjrt_forget_row(cel_buffer *b, int64_t row) {
-  if (b->type->rank != 5 || row < 0 || row >= b->type->dims[1] || b->engine->broken) return;
-  if (cel_pjrt_rows_clear(&b->engine->rows, &b->engine->pjrt, b->type, &b->device, row, NULL) != CEL_OK) b->engine->broken = true;
+  if (b->type.rank != 5 || row < 0 || row >= b->type.dims[1] || b->engine->broken) return;
+  if (cel_pjrt_rows_clear(&b->engine->rows, &b->engine->pjrt, &b->type, &b->device, row, NULL) != CEL_OK) b->engine->broken = true;
 }
 
 // ---- compile ----------------------------------------------------------------------------------------

@@ -53,13 +53,13 @@ static cel_status program_of(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_
   return s;
 }
 
-static cel_status run(const cel_pjrt *p, cel_pjrt_loaded *program, cel_hlo_module *types, cel_pjrt_buffer **state, int64_t from,
-                      int64_t to, cel_err *err) {
-  const cel_hlo_type *scalar = cel_hlo_tensor(types, CEL_ET_I32, 0, NULL);
+static cel_status run(const cel_pjrt *p, cel_pjrt_loaded *program, cel_pjrt_buffer **state, int64_t from, int64_t to,
+                      cel_err *err) {
+  static const cel_hlo_type scalar = {.kind = CEL_HLO_KIND_TENSOR, .etype = CEL_ET_I32};
   const int32_t rows[2] = {(int32_t)from, (int32_t)to};
   cel_pjrt_buffer *arguments[3] = {*state, NULL, NULL}, *result = NULL;
-  cel_status s = scalar ? CEL_OK : cel_fail_oom(err, "a row's number");
-  for (int i = 0; i < 2 && s == CEL_OK; i++) s = cel_pjrt_upload(p, scalar, &rows[i], CEL_PJRT_HOST_DURING_CALL, &arguments[i + 1], err);
+  cel_status s = CEL_OK;
+  for (int i = 0; i < 2 && s == CEL_OK; i++) s = cel_pjrt_upload(p, &scalar, &rows[i], CEL_PJRT_HOST_DURING_CALL, &arguments[i + 1], err);
   if (s == CEL_OK) s = cel_pjrt_run(p, program, arguments, 3, &result, err);
   for (int i = 1; i < 3; i++) cel_pjrt_drop_buffer(p, arguments[i]);
   if (s != CEL_OK) return s;
@@ -71,12 +71,8 @@ static cel_status run(const cel_pjrt *p, cel_pjrt_loaded *program, cel_hlo_modul
 static cel_status change(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, bool copy, cel_pjrt_buffer **state,
                          int64_t from, int64_t to, cel_err *err) {
   cel_pjrt_loaded *program;
-  cel_hlo_module *types;
   CEL_TRY(program_of(r, p, t, copy, &program, err));
-  CEL_TRY(cel_hlo_module_new("types", &types, err));
-  cel_status s = run(p, program, types, state, from, to, err);
-  cel_hlo_module_free(types);
-  return s;
+  return run(p, program, state, from, to, err);
 }
 
 cel_status cel_pjrt_rows_clear(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, cel_pjrt_buffer **state,
