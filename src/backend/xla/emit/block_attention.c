@@ -146,7 +146,7 @@ hlo cel_emit_attention(cel_emit *e, int layer, hlo h) {
   }
   hlo y = cel_emit_attend(e, layer, entry, x.q, e->state[CEL_STATE_KEYS], e->state[CEL_STATE_VALUES], a->head_dim);
   int64_t flat[2] = {e->n, (int64_t)a->n_q * a->head_dim};
-  y = cel_hlo_reshape(b, y, 2, flat);
+  y = cel_emit_tap(e, layer, "attn", cel_hlo_reshape(b, y, 2, flat));
   if (x.gate) y = cel_hlo_binary(b, CEL_HLO_MULTIPLY, y, cel_hlo_unary(b, CEL_HLO_LOGISTIC, x.gate));
   return cel_emit_linear(e, CEL_W_O, layer, y);
 }

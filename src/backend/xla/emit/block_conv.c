@@ -79,5 +79,6 @@ hlo cel_emit_conv(cel_emit *e, int layer, hlo h) {
   const cel_emit_weight *w = cel_emit_weight_of(e, CEL_W_CONV, layer);
   hlo y = cel_emit_short_conv(e, layer, cel_hlo_binary(b, CEL_HLO_MULTIPLY, thirds[0], thirds[2]), w->vector);
   if (w->bias) y = cel_hlo_binary(b, CEL_HLO_ADD, y, cel_emit_along_last(b, w->bias, y));
+  cel_emit_tap(e, layer, "conv", y);
   return cel_emit_linear(e, CEL_W_CONV_OUT, layer, cel_hlo_binary(b, CEL_HLO_MULTIPLY, thirds[1], y));
 }

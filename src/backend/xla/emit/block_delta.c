@@ -161,6 +161,7 @@ static delta_rule prepare(cel_emit *e, int layer, const projections *p) {
   cel_hlo_builder *b = &e->b;
   const cel_delta *d = &e->arch->delta;
   hlo mixed = silu(b, cel_emit_short_conv(e, layer, p->qkv, cel_emit_weight_of(e, CEL_W_DELTA_CONV, layer)->vector));
+  cel_emit_tap(e, layer, "delta_conv", mixed);
   int64_t k0 = (int64_t)d->n_k * d->d_k, v0 = 2 * k0;
   delta_rule r;
   r.q = unit_length(e, groups(e, cel_hlo_slice_dim(b, mixed, 1, 0, k0, 1), d->n_k), 1 / sqrt((double)d->d_k));
@@ -168,6 +169,8 @@ static delta_rule prepare(cel_emit *e, int layer, const projections *p) {
   r.v = groups(e, cel_hlo_slice_dim(b, mixed, 1, v0, v0 + (int64_t)d->n_v * d->d_v, 1), d->n_v);
   r.beta = cel_hlo_unary(b, CEL_HLO_LOGISTIC, p->b);
   r.g = forgetting(e, layer, p->a);
+  cel_emit_tap(e, layer, "delta_beta", r.beta);
+  cel_emit_tap(e, layer, "delta_decay", r.g);
   return r;
 }
 
@@ -176,6 +179,7 @@ hlo cel_emit_delta(cel_emit *e, int layer, hlo h) {
   cel_hlo_path(b, "layers.%d.delta", layer);
   projections p = e->arch->names[CEL_W_DELTA_QKV] ? separate(e, layer, h) : grouped(e, layer, h);
   delta_rule r = prepare(e, layer, &p);
-  hlo o = cel_emit_rms_norm(e, delta(e, layer, &r), cel_emit_weight_of(e, CEL_W_DELTA_NORM, layer)->vector, 0, e->arch->norm_eps);
+  hlo y = cel_emit_tap(e, layer, "delta", delta(e, layer, &r));
+  hlo o = cel_emit_rms_norm(e, y, cel_emit_weight_of(e, CEL_W_DELTA_NORM, layer)->vector, 0, e->arch->norm_eps);
   return cel_emit_linear(e, CEL_W_DELTA_OUT, layer, flat(b, cel_hlo_binary(b, CEL_HLO_MULTIPLY, o, silu(b, p.z))));
 }

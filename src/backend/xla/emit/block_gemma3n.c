@@ -20,6 +20,10 @@ static hlo rms(cel_emit *e, cel_weight_role role, int layer, hlo x) {
   return cel_emit_rms_norm(e, x, cel_emit_weight_of(e, role, layer)->vector, 0, e->arch->norm_eps);
 }
 
+static hlo normed(cel_emit *e, cel_weight_role role, int layer, hlo x) {
+  return cel_emit_tap(e, layer, cel_emit_norm_name(role), rms(e, role, layer, x));
+}
+
 static hlo column_of(cel_hlo_builder *b, hlo x, int64_t j) {  // x [N, n] -> [N]
   if (!x) return NULL;
   return cel_hlo_reshape(b, cel_hlo_slice_dim(b, x, 1, j, j + 1, 1), 1, x->type->dims);
@@ -40,7 +44,7 @@ static planes unfold(cel_emit *e, hlo x) {
   planes p = {{x}};
   cel_hlo_path(&e->b, "altup");
   for (int j = 1; j < e->arch->gemma3n.planes; j++) {
-    p.at[j] = as_large_as(&e->b, cel_emit_linear(e, CEL_W_ALTUP_PROJECTION, j - 1, x), x);
+    p.at[j] = cel_emit_tap_part(e, -1, "planes", j, as_large_as(&e->b, cel_emit_linear(e, CEL_W_ALTUP_PROJECTION, j - 1, x), x));
   }
   return p;
 }
@@ -53,7 +57,7 @@ static hlo fold(cel_emit *e, const planes *p) {
   for (int j = 1; j < n; j++) {
     sum = plus(b, sum, as_large_as(b, cel_emit_linear(e, CEL_W_ALTUP_UNEMBED, j - 1, p->at[j]), p->at[0]));
   }
-  return cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, sum, n);
+  return cel_emit_tap(e, -1, "folded", cel_hlo_binary_scalar(b, CEL_HLO_DIVIDE, sum, n));
 }
 
 // ---- the embedding of every layer ------------------------------------------------------------------------
@@ -69,7 +73,7 @@ static hlo layer_inputs(cel_emit *e, hlo x) {
   hlo own = scaled(b, cel_hlo_reshape(b, cel_emit_lookup(e, CEL_W_PLE_EMBED, ids), 3, dims), sqrt((double)g->ple));
   hlo projected = scaled(b, cel_emit_linear(e, CEL_W_PLE_PROJECTION, -1, x), 1 / sqrt((double)e->arch->hidden));
   projected = rms(e, CEL_W_PLE_NORM, -1, cel_hlo_reshape(b, projected, 3, dims));
-  return scaled(b, plus(b, projected, own), sqrt(0.5));
+  return cel_emit_tap(e, -1, "layer_inputs", scaled(b, plus(b, projected, own), sqrt(0.5)));
 }
 
 static hlo input_of(cel_emit *e, hlo inputs, int layer) {
@@ -96,7 +100,7 @@ static planes predict(cel_emit *e, int layer, const planes *h) {
       hlo part = times(b, h->at[k], cel_emit_along_rows(b, column_of(b, by, (int64_t)j * n + k), h->at[k]));
       sum = k ? plus(b, sum, part) : part;
     }
-    p.at[j] = plus(b, sum, h->at[j]);
+    p.at[j] = cel_emit_tap_part(e, layer, "predicted", j, plus(b, sum, h->at[j]));
   }
   return p;
 }
@@ -109,6 +113,7 @@ static planes correct(cel_emit *e, int layer, const planes *p, hlo gone_through)
   hlo gained = cel_hlo_binary(b, CEL_HLO_SUBTRACT, gone_through, p->at[e->arch->gemma3n.active]);
   for (int j = 0; j < e->arch->gemma3n.planes; j++) {
     c.at[j] = plus(b, p->at[j], times(b, gained, cel_emit_along_rows(b, column_of(b, by, j), gained)));
+    cel_emit_tap_part(e, layer, "corrected", j, c.at[j]);
   }
   return c;
 }
@@ -128,19 +133,23 @@ static hlo mlp(cel_emit *e, int layer, hlo x) {
   cel_hlo_path(&e->b, "layers.%d.mlp", layer);
   hlo gate = cel_emit_linear(e, CEL_W_GATE, layer, x), up = cel_emit_linear(e, CEL_W_UP, layer, x);
   if (l->cut) gate = above(&e->b, gate, l->sparsity);
-  return cel_emit_linear(e, CEL_W_DOWN, layer, cel_emit_gated_act(e, gate, up));
+  cel_emit_tap(e, layer, "ffn_gate", gate);
+  cel_emit_tap(e, layer, "ffn_up", up);
+  return cel_emit_linear(e, CEL_W_DOWN, layer, cel_emit_tap(e, layer, "ffn_act", cel_emit_gated_act(e, gate, up)));
 }
 
 static hlo through(cel_emit *e, int layer, hlo x) {
   cel_hlo_builder *b = &e->b;
   cel_hlo_path(b, "layers.%d.attn_norm", layer);
-  hlo h = rms(e, CEL_W_ATTN_NORM, layer, x);
-  hlo a = plus(b, x, rms(e, CEL_W_ATTN_POST_NORM, layer, cel_emit_attention(e, layer, h)));
+  hlo h = normed(e, CEL_W_ATTN_NORM, layer, x);
+  hlo attn = cel_emit_tap(e, layer, "attn_out", cel_emit_attention(e, layer, h));
+  hlo a = plus(b, x, normed(e, CEL_W_ATTN_POST_NORM, layer, attn));
   cel_hlo_path(b, "layers.%d.laurel", layer);
   hlo low = cel_emit_linear(e, CEL_W_LAUREL_RIGHT, layer, cel_emit_linear(e, CEL_W_LAUREL_LEFT, layer, h));
-  hlo y = scaled(b, plus(b, a, plus(b, h, rms(e, CEL_W_LAUREL_NORM, layer, low))), sqrt(0.5));
-  hlo m = mlp(e, layer, rms(e, CEL_W_MLP_NORM, layer, y));
-  return plus(b, y, rms(e, CEL_W_MLP_POST_NORM, layer, m));
+  hlo laurel = cel_emit_tap(e, layer, "laurel", plus(b, h, rms(e, CEL_W_LAUREL_NORM, layer, low)));
+  hlo y = cel_emit_tap(e, layer, "attn_residual", scaled(b, plus(b, a, laurel), sqrt(0.5)));
+  hlo m = cel_emit_tap(e, layer, "ffn", mlp(e, layer, normed(e, CEL_W_MLP_NORM, layer, y)));
+  return cel_emit_tap(e, layer, "activated", plus(b, y, normed(e, CEL_W_MLP_POST_NORM, layer, m)));
 }
 
 static hlo layer_gain(cel_emit *e, int layer, hlo x, hlo input) {
@@ -149,7 +158,7 @@ static hlo layer_gain(cel_emit *e, int layer, hlo x, hlo input) {
   hlo scale = cel_emit_weight_of(e, CEL_W_ALTUP_SCALE, layer)->vector;
   if (scale) x = times(b, x, cel_emit_along_last(b, scale, x));
   x = cel_emit_gated_act(e, cel_emit_linear(e, CEL_W_PLE_GATE, layer, x), input);
-  return rms(e, CEL_W_PLE_POST_NORM, layer, cel_emit_linear(e, CEL_W_PLE_UP, layer, x));
+  return cel_emit_tap(e, layer, "input", rms(e, CEL_W_PLE_POST_NORM, layer, cel_emit_linear(e, CEL_W_PLE_UP, layer, x)));
 }
 
 hlo cel_emit_gemma3n(cel_emit *e, hlo x) {
@@ -165,6 +174,7 @@ hlo cel_emit_gemma3n(cel_emit *e, hlo x) {
     h = correct(e, layer, &p, through(e, layer, p.at[g->active]));
     hlo gain = layer_gain(e, layer, h.at[g->active], input_of(e, inputs, layer));
     for (int j = 1; j < g->planes; j++) h.at[j] = plus(&e->b, h.at[j], gain);
+    for (int j = 0; j < g->planes; j++) cel_emit_tap_part(e, layer, "output", j, h.at[j]);
   }
   return fold(e, &h);
 }

@@ -100,8 +100,9 @@ static hlo queries(cel_emit *e, int layer, hlo h) {  // [N, heads, c + dr]
   int64_t by_head[3] = {e->n, a->n_q, m->nope + m->rope};
   q = cel_hlo_reshape(b, q, 3, by_head);
   hlo nope = cel_hlo_slice_dim(b, q, 2, 0, m->nope, 1), rope = cel_hlo_slice_dim(b, q, 2, m->nope, by_head[2], 1);
-  hlo parts[2] = {absorb_keys(e, layer, nope), cel_emit_rope(e, a->layers[layer].rope, rope)};
-  return cel_hlo_concat(b, parts, 2, 2);
+  cel_emit_tap(e, layer, "q_nope", nope);
+  hlo parts[2] = {absorb_keys(e, layer, nope), cel_emit_tap(e, layer, "q_rope", cel_emit_rope(e, a->layers[layer].rope, rope))};
+  return cel_emit_tap(e, layer, "q", cel_hlo_concat(b, parts, 2, 2));
 }
 
 static hlo cache_row(cel_emit *e, int layer, hlo h) {  // [N, 1, c + dr]
@@ -109,10 +110,12 @@ static hlo cache_row(cel_emit *e, int layer, hlo h) {  // [N, 1, c + dr]
   cel_hlo_builder *b = &e->b;
   hlo kv = cel_emit_linear(e, CEL_W_KV_A, layer, h);
   hlo latent = inner_norm(e, CEL_W_KV_A_NORM, layer, cel_hlo_slice_dim(b, kv, 1, 0, m->kv_rank, 1));
+  cel_emit_tap(e, layer, "latent", latent);
   hlo key = cel_hlo_slice_dim(b, kv, 1, m->kv_rank, m->kv_rank + m->rope, 1);
   int64_t latent_dims[3] = {e->n, 1, m->kv_rank}, key_dims[3] = {e->n, 1, m->rope};
   hlo parts[2] = {cel_hlo_reshape(b, latent, 3, latent_dims),
                   cel_emit_rope(e, e->arch->layers[layer].rope, cel_hlo_reshape(b, key, 3, key_dims))};
+  cel_emit_tap(e, layer, "k_rope", parts[1]);
   return cel_hlo_concat(b, parts, 2, 2);
 }
 
@@ -126,5 +129,5 @@ hlo cel_emit_mla(cel_emit *e, int layer, hlo h) {
   hlo rows = e->state[CEL_STATE_KEYS];
   hlo y = absorb_values(e, layer, cel_emit_attend(e, layer, entry, q, rows, rows, a->mla.kv_rank));
   int64_t flat[2] = {e->n, (int64_t)a->n_q * a->mla.v};
-  return cel_emit_linear(e, CEL_W_O, layer, cel_hlo_reshape(b, y, 2, flat));
+  return cel_emit_linear(e, CEL_W_O, layer, cel_emit_tap(e, layer, "attn", cel_hlo_reshape(b, y, 2, flat)));
 }

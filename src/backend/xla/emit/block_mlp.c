@@ -82,8 +82,12 @@ hlo cel_emit_gated_act(cel_emit *e, hlo gate, hlo up) {
 }
 
 hlo cel_emit_gated(cel_emit *e, cel_weight_role gate, cel_weight_role up, cel_weight_role down, int layer, hlo h) {
+  bool own = gate == CEL_W_GATE;  // not the shared expert's
   hlo g = cel_emit_linear(e, gate, layer, h), u = cel_emit_linear(e, up, layer, h);
-  return cel_emit_linear(e, down, layer, cel_emit_gated_act(e, g, u));
+  cel_emit_tap(e, layer, own ? "ffn_gate" : "moe_shared_gate", g);
+  cel_emit_tap(e, layer, own ? "ffn_up" : "moe_shared_up", u);
+  hlo a = cel_emit_tap(e, layer, own ? "ffn_act" : "moe_shared_act", cel_emit_gated_act(e, g, u));
+  return cel_emit_linear(e, down, layer, a);
 }
 
 // A number of the layer as it is, or its softplus ln(1 + e^x), in x's shape.
@@ -119,7 +123,7 @@ static hlo xielu(cel_emit *e, int layer, hlo x) {
 hlo cel_emit_mlp(cel_emit *e, int layer, hlo h) {
   cel_hlo_path(&e->b, "layers.%d.mlp", layer);
   if (e->arch->layers[layer].ffn == CEL_FFN_GATED) return cel_emit_gated(e, CEL_W_GATE, CEL_W_UP, CEL_W_DOWN, layer, h);
-  hlo x = cel_emit_linear(e, CEL_W_UP, layer, h);
+  hlo x = cel_emit_tap(e, layer, "ffn_up", cel_emit_linear(e, CEL_W_UP, layer, h));
   x = e->arch->act == CEL_ACT_XIELU ? xielu(e, layer, x) : activate(&e->b, e->arch->act, x);
-  return cel_emit_linear(e, CEL_W_DOWN, layer, x);
+  return cel_emit_linear(e, CEL_W_DOWN, layer, cel_emit_tap(e, layer, "ffn_act", x));
 }

@@ -45,6 +45,8 @@ hlo cel_emit_moe(cel_emit *e, int layer, hlo h) {
   cel_hlo_path(b, "layers.%d.experts", layer);
   gate_and_up(e, layer, h, c.ids, &gate, &up);
   hlo a = m->clamp > 0 ? clamped_act(b, m, gate, up) : cel_emit_gated_act(e, gate, up);
-  hlo y = cel_emit_expert_combine(e, CEL_W_EXPERT_DOWN, layer, a, c);
-  return m->shared != CEL_SHARED_NONE ? cel_hlo_binary(b, CEL_HLO_ADD, y, shared(e, layer, h)) : y;
+  cel_emit_tap(e, layer, "moe_act", a);
+  hlo y = cel_emit_tap(e, layer, "moe_experts", cel_emit_expert_combine(e, CEL_W_EXPERT_DOWN, layer, a, c));
+  if (m->shared == CEL_SHARED_NONE) return y;
+  return cel_hlo_binary(b, CEL_HLO_ADD, y, cel_emit_tap(e, layer, "moe_shared", shared(e, layer, h)));
 }

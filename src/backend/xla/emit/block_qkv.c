@@ -88,12 +88,16 @@ cel_qkv cel_emit_qkv(cel_emit *e, int layer, hlo h) {
   cel_qkv out = {0};
   if (e->arch->names[CEL_W_QKV]) grouped(e, layer, h, &out);
   else separate(e, layer, h, &out);
+  cel_emit_tap(e, layer, "q_proj", out.q);
+  cel_emit_tap(e, layer, "k_proj", out.k);
+  cel_emit_tap(e, layer, "v_proj", out.v);
   out.q = finish(e, CEL_W_Q_NORM, layer, out.q);
-  out.k = finish(e, CEL_W_K_NORM, layer, out.k);
-  if (out.v) out.v = clip(e, e->arch->v_norm ? v_norm(e, out.v) : out.v);
+  out.k = cel_emit_tap(e, layer, "k", finish(e, CEL_W_K_NORM, layer, out.k));
+  if (out.v) out.v = cel_emit_tap(e, layer, "v", clip(e, e->arch->v_norm ? v_norm(e, out.v) : out.v));
   if (e->q_scale && out.q) {
     int64_t map[1] = {0};
     out.q = cel_hlo_binary(&e->b, CEL_HLO_MULTIPLY, out.q, cel_hlo_broadcast(&e->b, e->q_scale, 3, out.q->type->dims, map));
   }
+  cel_emit_tap(e, layer, "q", out.q);
   return out;
 }

@@ -145,7 +145,7 @@ static cel_chosen choose(cel_emit *e, int layer, hlo logits) {
 cel_chosen cel_emit_route(cel_emit *e, int layer, hlo h) {
   cel_hlo_builder *b = &e->b;
   const cel_moe *m = &e->arch->moe;
-  cel_chosen c = choose(e, layer, cel_emit_linear(e, CEL_W_ROUTER, layer, h));
+  cel_chosen c = choose(e, layer, cel_emit_tap(e, layer, "moe_router", cel_emit_linear(e, CEL_W_ROUTER, layer, h)));
   if (m->renorm) {
     hlo sum = row_reduce(b, CEL_HLO_ADD, c.weights);
     if (m->renorm_add != 0) sum = cel_hlo_binary_scalar(b, CEL_HLO_ADD, sum, m->renorm_add);
@@ -153,5 +153,7 @@ cel_chosen cel_emit_route(cel_emit *e, int layer, hlo h) {
     c.weights = cel_hlo_binary(b, CEL_HLO_DIVIDE, c.weights, cel_emit_along_rows(b, sum, c.weights));
   }
   if (m->scale != 1) c.weights = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, c.weights, m->scale);
+  cel_emit_tap(e, layer, "moe_ids", c.ids);
+  cel_emit_tap(e, layer, "moe_weights", c.weights);
   return c;
 }

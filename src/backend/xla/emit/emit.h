@@ -80,7 +80,14 @@ typedef struct cel_emit_options {
   int64_t capacity;  // positions per cache row
   cel_emit_logits logits;
   cel_hlo_dots dots;  // how the target takes f32 products
+  // Named values that become results too, behind the others and in the order of the walk, each with its name as
+  // {mlxcel.tap = NAME}: those that any of these shell patterns fits. None: the module is what it is without taps.
+  const char *const *taps;  // [n_taps], at most CEL_EMIT_MAX_TAPS
+  int n_taps;
 } cel_emit_options;
+
+enum { CEL_EMIT_MAX_TAPS = 64 };
+#define CEL_EMIT_TAP_ATTR "mlxcel.tap"
 
 // The states of an architecture. Dimension 0 counts the layers that have it, 1 the sequences.
 typedef enum cel_state {

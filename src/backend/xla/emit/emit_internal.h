@@ -20,6 +20,12 @@ typedef struct cel_emit_function {  // a decomposition made before: same key, sa
   struct cel_emit_function *next;
 } cel_emit_function;
 
+typedef struct cel_emit_tapped {
+  const char *name;
+  hlo value;
+  struct cel_emit_tapped *next;
+} cel_emit_tapped;
+
 typedef struct cel_emit {
   cel_hlo_builder b;
   const cel_arch *arch;
@@ -33,6 +39,9 @@ typedef struct cel_emit {
   hlo rope_freqs[CEL_ARCH_MAX_ROPES];  // inputs of length-dependent tables, else NULL
   hlo cos[CEL_ARCH_MAX_ROPES], sin[CEL_ARCH_MAX_ROPES];  // [N, R/2]
   hlo q_scale;               // [N], of queries by their position; NULL: none
+  struct cel_emit_tapped *taps, *last_tap;  // in the order of the walk
+  int n_taps;
+  uint64_t taps_seen;        // which patterns have found a value
 } cel_emit;
 
 // layer -1: weights that belong to none.
@@ -50,6 +59,13 @@ const cel_hlo_func *cel_emit_begin(cel_emit *e, cel_emit_scope *scope, const cha
 const cel_hlo_func *cel_emit_end(cel_emit *e, cel_emit_scope *scope, hlo result);
 const cel_hlo_func *cel_emit_end_many(cel_emit *e, cel_emit_scope *scope, const hlo *results, int n);
 
+// taps.c: says that x is the value `name` of a layer (-1: of none) and returns x. Only for values of @main.
+hlo cel_emit_tap(cel_emit *e, int layer, const char *name, hlo x);
+hlo cel_emit_tap_part(cel_emit *e, int layer, const char *name, int part, hlo x);  // NAME.PART: one of several planes
+CEL_MUST_CHECK cel_status cel_emit_check_taps(const cel_emit_options *options, cel_err *err);
+// The tapped values into results [n_taps]; refuses a pattern that found none. Then, behind cel_hlo_return, their names.
+int cel_emit_tap_results(cel_emit *e, hlo *results);
+void cel_emit_name_taps(cel_emit *e, int first);
 // block_weights.c: arguments of the whole walk.
 void cel_emit_weight_arguments(cel_emit *e);
 // block_linear.c
@@ -63,6 +79,7 @@ int cel_emit_storage_attrs(cel_hlo_builder *b, const cel_storage *s, cel_hlo_att
 hlo cel_emit_dequantize(cel_hlo_builder *b, const cel_storage *s, hlo w, hlo scales, hlo biases, int64_t rows);
 // block_norm.c: norm over the last dimension with the weight of (role, layer).
 hlo cel_emit_norm(cel_emit *e, cel_weight_role role, int layer, hlo x);
+const char *cel_emit_norm_name(cel_weight_role role);  // its tap: "attn_norm"
 hlo cel_emit_rms_norm(cel_emit *e, hlo x, hlo weight, double plus, double eps);  // the composite; weight [D]
 // The composite; weight [D], or [heads, D] for x [N, heads, D]; bias [D] with a weight only. NULL: none.
 hlo cel_emit_layer_norm(cel_emit *e, hlo x, hlo weight, hlo bias, double eps);

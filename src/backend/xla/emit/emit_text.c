@@ -97,15 +97,17 @@ static void widen_vectors(cel_emit *e) {
 
 static hlo mix(cel_emit *e, int layer, hlo h) {
   switch (e->arch->layers[layer].mixer) {
-    case CEL_MIXER_CONV: return cel_emit_conv(e, layer, h);
-    case CEL_MIXER_DELTA: return cel_emit_delta(e, layer, h);
+    case CEL_MIXER_CONV: return cel_emit_tap(e, layer, "conv_out", cel_emit_conv(e, layer, h));
+    case CEL_MIXER_DELTA: return cel_emit_tap(e, layer, "delta_out", cel_emit_delta(e, layer, h));
     case CEL_MIXER_ATTENTION: break;
   }
-  return e->arch->mla.kv_rank > 0 ? cel_emit_mla(e, layer, h) : cel_emit_attention(e, layer, h);
+  hlo y = e->arch->mla.kv_rank > 0 ? cel_emit_mla(e, layer, h) : cel_emit_attention(e, layer, h);
+  return cel_emit_tap(e, layer, "attn_out", y);
 }
 
 static hlo feed_forward(cel_emit *e, int layer, hlo h) {
-  return e->arch->layers[layer].ffn == CEL_FFN_MOE ? cel_emit_moe(e, layer, h) : cel_emit_mlp(e, layer, h);
+  hlo y = e->arch->layers[layer].ffn == CEL_FFN_MOE ? cel_emit_moe(e, layer, h) : cel_emit_mlp(e, layer, h);
+  return cel_emit_tap(e, layer, "ffn", y);
 }
 
 static hlo add_to(cel_emit *e, hlo x, hlo y) {
@@ -113,11 +115,20 @@ static hlo add_to(cel_emit *e, hlo x, hlo y) {
   return cel_hlo_binary(&e->b, CEL_HLO_ADD, x, y);
 }
 
+const char *cel_emit_norm_name(cel_weight_role role) {
+  switch (role) {
+    case CEL_W_ATTN_NORM: return "attn_norm";
+    case CEL_W_ATTN_POST_NORM: return "attn_post_norm";
+    case CEL_W_MLP_NORM: return "ffn_norm";
+    default: return "ffn_post_norm";
+  }
+}
+
 static hlo norm_at(cel_emit *e, cel_weight_role role, int layer, hlo x) {
   const char *half = role == CEL_W_ATTN_NORM || role == CEL_W_ATTN_POST_NORM ? "attn" : "mlp";
   const char *place = role == CEL_W_ATTN_NORM || role == CEL_W_MLP_NORM ? "norm" : "post_norm";
   cel_hlo_path(&e->b, "layers.%d.%s_%s", layer, half, place);
-  return cel_emit_norm(e, role, layer, x);
+  return cel_emit_tap(e, layer, cel_emit_norm_name(role), cel_emit_norm(e, role, layer, x));
 }
 
 static hlo sublayer(cel_emit *e, int layer, hlo x, cel_weight_role norm, cel_weight_role post,
@@ -130,11 +141,12 @@ static hlo sublayer(cel_emit *e, int layer, hlo x, cel_weight_role norm, cel_wei
 
 static hlo layer_of(cel_emit *e, int layer, hlo x) {
   if (e->arch->placement == CEL_PARALLEL) {
-    hlo h = norm_at(e, CEL_W_ATTN_NORM, layer, x);
-    return add_to(e, add_to(e, x, mix(e, layer, h)), feed_forward(e, layer, h));
+    hlo h = norm_at(e, CEL_W_ATTN_NORM, layer, x), f = feed_forward(e, layer, h);
+    x = cel_emit_tap(e, layer, "attn_residual", add_to(e, x, mix(e, layer, h)));
+    return cel_emit_tap(e, layer, "output", add_to(e, x, f));
   }
-  x = sublayer(e, layer, x, CEL_W_ATTN_NORM, CEL_W_ATTN_POST_NORM, mix);
-  return sublayer(e, layer, x, CEL_W_MLP_NORM, CEL_W_MLP_POST_NORM, feed_forward);
+  x = cel_emit_tap(e, layer, "attn_residual", sublayer(e, layer, x, CEL_W_ATTN_NORM, CEL_W_ATTN_POST_NORM, mix));
+  return cel_emit_tap(e, layer, "output", sublayer(e, layer, x, CEL_W_MLP_NORM, CEL_W_MLP_POST_NORM, feed_forward));
 }
 
 static hlo head(cel_emit *e, hlo x) {
@@ -146,9 +158,28 @@ static hlo head(cel_emit *e, hlo x) {
     x = cel_hlo_dynamic_slice(b, x, starts, sizes);
     e->n = 1;
   }
-  x = cel_emit_linear(e, CEL_W_HEAD, -1, cel_emit_norm(e, CEL_W_FINAL_NORM, -1, x));
+  x = cel_emit_tap(e, -1, "final_norm", cel_emit_norm(e, CEL_W_FINAL_NORM, -1, x));
+  x = cel_emit_linear(e, CEL_W_HEAD, -1, x);
   if (e->arch->logit_mul != 1) x = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, x, e->arch->logit_mul);
-  return cel_emit_softcap(b, x, e->arch->final_softcap);
+  return cel_emit_tap(e, -1, "logits", cel_emit_softcap(b, x, e->arch->final_softcap));
+}
+
+// The results: logits (NULL: none), states, taps.
+static void finish(cel_emit *e, hlo logits) {
+  hlo *results = CEL_NEW_ARRAY(&e->b.module->arena, hlo, 1 + CEL_STATE_COUNT + e->n_taps);
+  int n = 0;
+  if (!results) {
+    cel_hlo_refuse(&e->b, CEL_OOM, "out of memory in the emitter");
+    return;
+  }
+  if (e->options.logits != CEL_LOGITS_NONE) results[n++] = logits;
+  for (int i = 0; i < CEL_STATE_COUNT; i++) {
+    if (e->state[i]) results[n++] = e->state[i];
+  }
+  int first = n;
+  n += cel_emit_tap_results(e, results + n);
+  cel_hlo_return(&e->b, results, n);
+  cel_emit_name_taps(e, first);
 }
 
 static void walk(cel_emit *e) {
@@ -156,19 +187,13 @@ static void walk(cel_emit *e) {
   widen_vectors(e);
   cel_emit_rope_tables(e);
   cel_hlo_path(b, "embed");
-  hlo x = cel_emit_embedding(e, e->tokens);
+  hlo x = cel_emit_tap(e, -1, "embedding", cel_emit_embedding(e, e->tokens));
   if (e->arch->gemma3n.planes > 0) {
     x = cel_emit_gemma3n(e, x);
   } else {
     for (int layer = 0; layer < e->arch->n_layers; layer++) x = layer_of(e, layer, x);
   }
-  hlo results[1 + CEL_STATE_COUNT];
-  int n = 0;
-  if (e->options.logits != CEL_LOGITS_NONE) results[n++] = head(e, x);
-  for (int i = 0; i < CEL_STATE_COUNT; i++) {
-    if (e->state[i]) results[n++] = e->state[i];
-  }
-  cel_hlo_return(b, results, n);
+  finish(e, e->options.logits != CEL_LOGITS_NONE ? head(e, x) : NULL);
 }
 
 cel_state_shape cel_state_shape_of(const cel_arch *a, cel_state state, int64_t rows, int64_t capacity) {
@@ -200,7 +225,7 @@ static cel_status check_options(const cel_arch *a, const cel_emit_options *o, ce
                     cel_entry_name(o->entry), (long long)o->tokens, (long long)o->rows, (long long)o->capacity);
   }
   if (a->n_ropes > CEL_ARCH_MAX_ROPES) return cel_fail(err, CEL_INVALID, "%d rope tables", a->n_ropes);
-  return CEL_OK;
+  return cel_emit_check_taps(o, err);
 }
 
 cel_status cel_emit_text(const cel_arch *arch, const cel_storage_source *weights, const cel_emit_options *options,
