@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/xla/artifact/artifact.h"
 #include "backend/xla/program/program.h"
 
 typedef struct cel_engine cel_engine;
@@ -22,6 +23,7 @@ typedef struct cel_engine_options {
   const char *precision;  // MLXCEL_XLA_PRECISION; "" for the engine's default
   int n_threads;          // 0: all cores
   const char *plugin_folders, *plugin_options;  // MLXCEL_XLA_PJRT_PATH, MLXCEL_XLA_PJRT_OPTIONS; "" for none
+  cel_artifact_store *artifacts;  // where compiled programs are kept, lent as long as the engine; NULL: nowhere
 } cel_engine_options;
 
 typedef struct cel_engine_description {
