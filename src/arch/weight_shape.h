@@ -1,0 +1,31 @@
+// Which tensors a description asks of a checkpoint, and the shape of each: what a backend checks a file against before it
+// runs. Pure.
+#ifndef CEL_ARCH_WEIGHT_SHAPE_H
+#define CEL_ARCH_WEIGHT_SHAPE_H
+
+#include "arch/arch.h"
+
+// What a role's tensor must be.
+typedef enum cel_weight_kind {
+  CEL_WEIGHT_MATRIX,  // MODULE.weight [rows, cols] in whatever storage; rows -1: any number
+  CEL_WEIGHT_STACK,   // the same with the experts in front
+  CEL_WEIGHT_HEADS,   // the same with the query heads in front
+  CEL_WEIGHT_VECTOR,  // MODULE.weight, `rows` floats
+  CEL_WEIGHT_TENSOR,  // the name itself, `rows` floats
+} cel_weight_kind;
+typedef struct cel_weight_shape {
+  cel_weight_kind kind;
+  int64_t rows, cols;
+  int64_t stack;  // matrices of a STACK or of HEADS; 0 otherwise
+  bool bias;      // MODULE.bias, as many values as rows (of a stack in all; of CEL_W_CONV one per channel)
+} cel_weight_shape;
+cel_weight_shape cel_arch_weight_shape(const cel_arch *a, cel_weight_role role, int layer);
+
+// Is there a MODULE.weight? Files keep the experts' gate and up apart or in one, and latent attention's second matrix in
+// one or (MLX) apart: which of the roles a layer has depends on that.
+typedef bool cel_has_matrix(void *context, const char *module);
+// Does this layer have the weight? layer -1: weights that belong to none. The embedding and the head are both wanted, but
+// one of them may be missing (text-architectures §1.7).
+bool cel_arch_weight_wanted(const cel_arch *a, cel_weight_role role, int layer, cel_has_matrix *has_matrix, void *context);
+
+#endif
