@@ -30,10 +30,13 @@ TABLE = {
     "model/hub": ["model"],  # downloads: a library of its own, for libcurl is nothing that a model needs
     # The seam. Backends appear in it by name only (backend.def).
     "session": ["arch", "model", "sample"],
+    "session/sequence": ["session", "arch", "model", "sample"],  # what backends share below it
     "backend/null": ["session", "arch", "model", "sample"],
-    "backend/mlx": ["session", "arch", "model", "sample"],
+    "backend/mlx": ["session", "session/sequence", "arch", "model", "sample", "backend/mlx/shim"],
+    "backend/mlx/shim": [],  # the only C++; MLX's headers end here
     # The OpenXLA path: which engine runs is behind engine.h.
-    XLA: ["session", "arch", "model", "sample", XLA + "/artifact/artifact.h", XLA + "/emit", XLA + "/hlo", XLA + "/program", XLA + "/engine/engine.h"],
+    XLA: ["session", "session/sequence", "arch", "model", "sample", XLA + "/artifact/artifact.h", XLA + "/emit", XLA + "/hlo",
+          XLA + "/program", XLA + "/engine/engine.h"],
     XLA + "/hlo": [],
     XLA + "/artifact": [],
     XLA + "/emit": ["arch", XLA + "/hlo"],

@@ -8,13 +8,13 @@
 #include "backend/xla/xla_options.h"
 #include "backend/xla/xla_storage.h"
 
-static cel_status head_rows(const cel_model_handle *m, int64_t *rows, cel_err *err) {
+static cel_status head_rows(const cel_xla_model *m, int64_t *rows, cel_err *err) {
   cel_err missing = {0};
   cel_storage s;
   char name[200];
   for (int i = 0; i < 2; i++) {
     cel_weight_role role = i ? CEL_W_EMBED : CEL_W_HEAD;
-    if (!cel_arch_weight_name(&m->arch, role, -1, name, sizeof name)) continue;
+    if (!cel_arch_weight_name(&m->base.arch, role, -1, name, sizeof name)) continue;
     cel_status status = m->storage.matrix(m->storage.context, name, &s, &missing);
     if (status == CEL_OK) {
       *rows = s.rows;
@@ -58,62 +58,50 @@ static cel_status touch_pages(const cel_checkpoint *c, const cel_load_options *o
   return t.sum == UINT32_MAX ? cel_fail(err, CEL_IO, "unreachable") : CEL_OK;
 }
 
-// The model's own limit: the positions it was trained for, or what dynamic rope scaling stretches them to.
-static int64_t own_limit(const cel_arch *a) {
-  int64_t n = a->max_position > 0 ? a->max_position : 4096;
-  for (int i = 0; i < a->n_ropes; i++) {
-    const cel_rope *r = &a->ropes[i];
-    if (r->type == CEL_ROPE_DYNAMIC && r->factor > 1) return (int64_t)((double)n * CEL_MIN(r->factor, 1024.0));
-  }
-  return n;
-}
-
 // Where all of a cache is taken at once, nobody gets the whole of a long context unasked.
 static int64_t choose_capacity(const cel_arch *a, bool lazy, const cel_load_options *o, const cel_xla_options *x) {
   enum { EAGER_CAPACITY = 4096 };
-  int64_t n = own_limit(a);
+  int64_t n = cel_sequence_limit(a);
   if (o->context > 0) n = o->context;
   if (x->capacity > 0) n = o->context > 0 ? CEL_MIN(o->context, x->capacity) : x->capacity;
   if (!lazy && o->context == 0 && x->capacity == 0) n = CEL_MIN(n, EAGER_CAPACITY);
   return CEL_MIN(n, 1 << 20);
 }
 
-static cel_status make_state(cel_model_handle *m, cel_state which, cel_err *err) {
-  cel_state_shape shape = cel_state_shape_of(&m->arch, which, m->rows, m->capacity);
+static cel_status make_state(cel_xla_model *m, cel_state which, cel_err *err) {
+  cel_state_shape shape = cel_state_shape_of(&m->base.arch, which, m->base.n_rows, m->base.capacity);
   if (shape.dims[0] == 0) return CEL_OK;
   cel_hlo_module *types;  // a state's type has to live somewhere
   CEL_TRY(cel_hlo_module_new(shape.name, &types, err));
   const cel_hlo_type *t = cel_hlo_tensor(types, CEL_ET_F32, 5, shape.dims);
   cel_status s = t ? CEL_OK : cel_fail(err, CEL_TOO_LONG, "the state %s of %lld tokens and %d rows has more bytes than can be counted",
-                                       shape.name, (long long)m->capacity, m->rows);
+                                       shape.name, (long long)m->base.capacity, m->base.n_rows);
   if (s == CEL_OK) s = m->driver->state(m->engine, t, &m->states[which], err);
   cel_hlo_module_free(types);
   return s;
 }
 
-static cel_status make_states(cel_model_handle *m, cel_err *err) {
+static cel_status make_states(cel_xla_model *m, cel_err *err) {
   for (int i = 0; i < CEL_STATE_COUNT; i++) CEL_TRY(make_state(m, (cel_state)i, err));
   return CEL_OK;
 }
 
-static cel_status make_buffers(cel_model_handle *m, cel_err *err) {
-  size_t n = (size_t)CEL_MAX(2 * m->rows, m->prefill_chunk);  // twice: rows of padding
-  m->by_row = calloc((size_t)m->rows, sizeof *m->by_row);
+static cel_status make_buffers(cel_xla_model *m, cel_err *err) {
+  size_t n = (size_t)CEL_MAX(2 * m->base.n_rows, m->base.prefill_chunk);  // twice: rows of padding
   m->weights = calloc((size_t)m->checkpoint->n_tensors + 1, sizeof *m->weights);
   m->positions = calloc(n, sizeof *m->positions);
   m->slots = calloc(n, sizeof *m->slots);
   m->tokens = calloc(n, sizeof *m->tokens);
-  m->sample_scratch = malloc((size_t)cel_sample_scratch_bytes(m->vocab) + 16);
-  bool ok = m->by_row && m->weights && m->positions && m->slots && m->tokens && m->sample_scratch;
-  for (int i = 0; i < m->arch.n_ropes && ok; i++) {
-    if (!cel_rope_depends_on_length(&m->arch.ropes[i])) continue;
-    m->rope_freqs[i] = calloc(n * (size_t)cel_rope_columns(&m->arch.ropes[i]), sizeof(float));
+  bool ok = m->weights && m->positions && m->slots && m->tokens;
+  for (int i = 0; i < m->base.arch.n_ropes && ok; i++) {
+    if (!cel_rope_depends_on_length(&m->base.arch.ropes[i])) continue;
+    m->rope_freqs[i] = calloc(n * (size_t)cel_rope_columns(&m->base.arch.ropes[i]), sizeof(float));
     ok = m->rope_freqs[i] != NULL;
   }
   return ok ? CEL_OK : cel_fail_oom(err, "a model's tables");
 }
 
-static cel_status open_engine(cel_model_handle *m, const cel_load_options *o, const cel_xla_options *x, cel_err *err) {
+static cel_status open_engine(cel_xla_model *m, const cel_load_options *o, const cel_xla_options *x, cel_err *err) {
   const char *rest;
   CEL_TRY(cel_engine_find(x->device, &m->driver, &rest, err));
   cel_engine_options engine = {.device = rest, .precision = x->precision, .n_threads = o->n_threads,
@@ -130,7 +118,7 @@ static cel_status open_engine(cel_model_handle *m, const cel_load_options *o, co
 }
 
 // Emitting and compiling the smallest program checks every tensor's presence and shape at load.
-static cel_status check_weights(cel_model_handle *m, cel_err *err) {
+static cel_status check_weights(cel_xla_model *m, cel_err *err) {
   cel_xla_program *p;
   return cel_xla_program_for(m, CEL_ENTRY_DECODE, 1, CEL_LOGITS_ALL, &p, err);
 }
@@ -140,34 +128,36 @@ cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
   *out = NULL;
   cel_xla_options x;
   CEL_TRY(cel_xla_options_read(&x, err));
-  cel_model_handle *m = calloc(1, sizeof *m);
+  cel_xla_model *m = calloc(1, sizeof *m);
   if (!m) return cel_fail_oom(err, "a model");
+  m->base.run = &cel_xla_runner;
   m->checkpoint = checkpoint;
   m->rope_divisors = calloc((size_t)arch->head_dim, sizeof *m->rope_divisors);
   if (!m->rope_divisors) {
     free(m);
     return cel_fail_oom(err, "a model");
   }
-  m->arch = cel_xla_arch(arch, checkpoint, m->rope_divisors);
+  m->base.arch = cel_xla_arch(arch, checkpoint, m->rope_divisors);
   m->storage = cel_xla_storage(checkpoint);
-  m->rows = options->max_sessions > 0 ? options->max_sessions : 1;
-  m->prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_XLA_PREFILL_CHUNK;
-  cel_status s = head_rows(m, &m->vocab, err);
+  m->base.n_rows = options->max_sessions > 0 ? options->max_sessions : 1;
+  m->base.prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_XLA_PREFILL_CHUNK;
+  cel_status s = head_rows(m, &m->base.vocab, err);
   if (s == CEL_OK) s = open_engine(m, options, &x, err);
-  if (s == CEL_OK) m->capacity = choose_capacity(arch, m->driver->lazy_states, options, &x);
+  if (s == CEL_OK) m->base.capacity = choose_capacity(arch, m->driver->lazy_states, options, &x);
+  if (s == CEL_OK) s = cel_sequences_init(&m->base, err);
   if (s == CEL_OK) s = make_buffers(m, err);
   if (s == CEL_OK) s = make_states(m, err);
   if (s == CEL_OK) s = check_weights(m, err);
   if (s == CEL_OK) s = cel_checkpoint_intact(checkpoint, touch_pages(checkpoint, options, err), err);
   if (s != CEL_OK) {
-    cel_xla_unload(m);
+    cel_xla_unload(&m->base);
     return s;
   }
-  *out = m;
+  *out = &m->base;
   return CEL_OK;
 }
 
-static void drop_program(cel_model_handle *m, cel_xla_program *p) {
+static void drop_program(cel_xla_model *m, cel_xla_program *p) {
   if (!p) return;
   m->driver->discard(p->executable);
   cel_program_free(p->program);
@@ -177,8 +167,9 @@ static void drop_program(cel_model_handle *m, cel_xla_program *p) {
   free(p);
 }
 
-void cel_xla_unload(cel_model_handle *m) {
-  if (!m) return;
+void cel_xla_unload(cel_model_handle *handle) {
+  if (!handle) return;
+  cel_xla_model *m = cel_xla_model_of(handle);
   for (int i = 0; i < CEL_XLA_PROGRAMS_MOST; i++) drop_program(m, m->programs[i]);
   for (int64_t i = 0; m->weights && i < m->checkpoint->n_tensors; i++) m->driver->release(m->weights[i]);
   if (m->engine) {
@@ -187,11 +178,10 @@ void cel_xla_unload(cel_model_handle *m) {
   }
   for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) free(m->rope_freqs[i]);
   free(m->weights);
-  free(m->by_row);
   free(m->positions);
   free(m->slots);
   free(m->tokens);
-  free(m->sample_scratch);
+  cel_sequences_deinit(handle);
   free(m->rope_divisors);
   free(m);
 }
@@ -199,7 +189,7 @@ void cel_xla_unload(cel_model_handle *m) {
 // ---- programs --------------------------------------------------------------------------------------
 
 // The buffer of a checkpoint's tensor, uploaded once, shared by all programs.
-static cel_status weight_buffer(cel_model_handle *m, const cel_param *param, cel_buffer **out, cel_err *err) {
+static cel_status weight_buffer(cel_xla_model *m, const cel_param *param, cel_buffer **out, cel_err *err) {
   const cel_tensor *t = cel_checkpoint_find(m->checkpoint, param->name);
   if (!t) return cel_fail(err, CEL_NOT_FOUND, "%s: the tensor %s is missing", m->checkpoint->path, param->name);
   if (t->bytes != cel_hlo_bytes(param->type)) {
@@ -215,7 +205,7 @@ static cel_status weight_buffer(cel_model_handle *m, const cel_param *param, cel
   return CEL_OK;
 }
 
-static cel_status compile(cel_model_handle *m, cel_xla_program *p, cel_err *err) {
+static cel_status compile(cel_xla_model *m, cel_xla_program *p, cel_err *err) {
   int n = p->program->n_params;
   cel_buffer **weights = calloc((size_t)n + 1, sizeof *weights);
   cel_status s = weights ? CEL_OK : cel_fail_oom(err, "a program's weights");
@@ -227,7 +217,7 @@ static cel_status compile(cel_model_handle *m, cel_xla_program *p, cel_err *err)
   return s;
 }
 
-static cel_status find_params(cel_model_handle *m, cel_xla_program *p, cel_err *err) {
+static cel_status find_params(cel_xla_model *m, cel_xla_program *p, cel_err *err) {
   const cel_program *q = p->program;
   p->inputs = calloc((size_t)q->n_params + 1, sizeof *p->inputs);
   p->states = calloc((size_t)q->n_params + 1, sizeof *p->states);
@@ -238,16 +228,16 @@ static cel_status find_params(cel_model_handle *m, cel_xla_program *p, cel_err *
   p->slots = cel_program_param(q, p->options.entry == CEL_ENTRY_PREFILL ? "slot" : "slots");
   p->last = cel_program_param(q, "last");
   for (int i = 0; i < CEL_STATE_COUNT; i++) {
-    if (m->states[i]) p->states[cel_program_param(q, cel_state_shape_of(&m->arch, (cel_state)i, 1, 1).name)] = m->states[i];
+    if (m->states[i]) p->states[cel_program_param(q, cel_state_shape_of(&m->base.arch, (cel_state)i, 1, 1).name)] = m->states[i];
   }
   static const char *const names[CEL_ARCH_MAX_ROPES] = {"rope_freqs_0", "rope_freqs_1"};
   for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) p->rope_freqs[i] = cel_program_param(q, names[i]);
   return CEL_OK;
 }
 
-static cel_status make_program(cel_model_handle *m, const cel_emit_options *options, cel_xla_program **out, cel_err *err) {
+static cel_status make_program(cel_xla_model *m, const cel_emit_options *options, cel_xla_program **out, cel_err *err) {
   cel_hlo_module *module;
-  CEL_TRY(cel_emit_text(&m->arch, &m->storage, options, &module, err));
+  CEL_TRY(cel_emit_text(&m->base.arch, &m->storage, options, &module, err));
   cel_xla_program *p = calloc(1, sizeof *p);
   if (!p) {
     cel_hlo_module_free(module);
@@ -265,7 +255,7 @@ static cel_status make_program(cel_model_handle *m, const cel_emit_options *opti
   return CEL_OK;
 }
 
-cel_status cel_xla_program_for(cel_model_handle *m, cel_entry entry, int64_t tokens, cel_emit_logits logits,
+cel_status cel_xla_program_for(cel_xla_model *m, cel_entry entry, int64_t tokens, cel_emit_logits logits,
                                cel_xla_program **out, cel_err *err) {
   int oldest = 0;
   m->clock++;
@@ -279,7 +269,7 @@ cel_status cel_xla_program_for(cel_model_handle *m, cel_entry entry, int64_t tok
     cel_xla_program *q = m->programs[oldest];
     if (q && (!p || p->last_used < q->last_used)) oldest = i;
   }
-  cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->rows, .capacity = m->capacity, .logits = logits,
+  cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->base.n_rows, .capacity = m->base.capacity, .logits = logits,
                               .dots = m->dots};
   cel_xla_program *made;
   CEL_TRY(make_program(m, &options, &made, err));
@@ -292,30 +282,30 @@ cel_status cel_xla_program_for(cel_model_handle *m, cel_entry entry, int64_t tok
 
 // Frequencies of length-dependent tables, one row per token: a prompt's keys take the length of the whole
 // prompt, a decoded one that of its own position (text-architectures §4.7).
-static void fill_rope(cel_model_handle *m, const cel_xla_program *p, const int32_t *positions, int64_t length) {
-  for (int i = 0; i < m->arch.n_ropes; i++) {
+static void fill_rope(cel_xla_model *m, const cel_xla_program *p, const int32_t *positions, int64_t length) {
+  for (int i = 0; i < m->base.arch.n_ropes; i++) {
     if (!m->rope_freqs[i]) continue;
-    int64_t half = m->arch.ropes[i].dims / 2, columns = cel_rope_columns(&m->arch.ropes[i]);
+    int64_t half = m->base.arch.ropes[i].dims / 2, columns = cel_rope_columns(&m->base.arch.ropes[i]);
     for (int64_t t = 0; t < p->options.tokens; t++) {
       float amplitude, *row = m->rope_freqs[i] + t * columns;
       if (t && length) {
         memcpy(row, m->rope_freqs[i], (size_t)columns * sizeof(float));
       } else {
-        cel_rope_frequencies(&m->arch.ropes[i], length ? length : positions[t] + 1, row, &amplitude);
+        cel_rope_frequencies(&m->base.arch.ropes[i], length ? length : positions[t] + 1, row, &amplitude);
         if (columns > half) row[half] = amplitude;
       }
     }
   }
 }
 
-cel_status cel_xla_run(cel_model_handle *m, cel_xla_program *p, const int32_t *tokens, const int32_t *positions,
+cel_status cel_xla_run(cel_xla_model *m, cel_xla_program *p, const int32_t *tokens, const int32_t *positions,
                        const int32_t *slots, int32_t last, int64_t length, const float **logits, cel_err *err) {
   fill_rope(m, p, positions, length);
   p->inputs[p->tokens] = tokens;
   p->inputs[p->positions] = positions;
   p->inputs[p->slots] = slots;
   if (p->last >= 0) p->inputs[p->last] = &last;
-  for (int i = 0; i < m->arch.n_ropes; i++) {
+  for (int i = 0; i < m->base.arch.n_ropes; i++) {
     if (p->rope_freqs[i] >= 0) p->inputs[p->rope_freqs[i]] = m->rope_freqs[i];
   }
   cel_status s = m->driver->execute(p->executable, p->states, p->inputs, p->results, err);

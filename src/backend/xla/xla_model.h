@@ -3,11 +3,9 @@
 #ifndef CEL_XLA_MODEL_H
 #define CEL_XLA_MODEL_H
 
-#include <stdatomic.h>
-
 #include "backend/xla/emit/emit.h"
 #include "backend/xla/engine/engine.h"
-#include "session/session.h"
+#include "session/sequence/sequence.h"
 
 enum { CEL_XLA_PREFILL_CHUNK = 512, CEL_XLA_PROGRAMS_MOST = 16 };
 
@@ -24,8 +22,8 @@ typedef struct cel_xla_program {  // one entry point, compiled for one number of
   const void **results;  // [n_results]
 } cel_xla_program;
 
-struct cel_model_handle {
-  cel_arch arch;
+typedef struct cel_xla_model {
+  cel_model_handle base;
   const cel_checkpoint *checkpoint;
   cel_storage_source storage;
   float *rope_divisors;  // [head_dim / 2]
@@ -34,43 +32,24 @@ struct cel_model_handle {
   cel_buffer **weights;  // [checkpoint->n_tensors], made when first asked for
   int64_t weights_bytes;
   cel_buffer *states[CEL_STATE_COUNT];  // of all rows; NULL: the architecture has no such one
-  int64_t capacity, vocab;
-  int rows, prefill_chunk;
   cel_hlo_dots dots;     // how the engine is asked to take products
-  cel_session **by_row;  // [rows], NULL: free
   cel_xla_program *programs[CEL_XLA_PROGRAMS_MOST];
   int64_t clock;
-  // Per step, sized at load: [2 * rows] or [prefill_chunk], whichever is more.
+  // Per run, sized at load: [2 * rows] or [prefill_chunk], whichever is more.
   int32_t *positions, *slots, *tokens;
   float *rope_freqs[CEL_ARCH_MAX_ROPES];  // [that many][dims / 2], for length-dependent tables
-  void *sample_scratch;
-};
+} cel_xla_model;
 
-struct cel_session {
-  cel_model_handle *model;
-  cel_session_options options;
-  int32_t *end_ids;
-  int row;
-  int32_t *tokens;   // [capacity]
-  int64_t n;         // tokens held
-  int64_t n_kv;      // of these, how many are in the cache
-  int64_t n_prompt;  // the leading ones that were not sampled
-  bool past_original;  // the keys in the cache are those of a length past longrope's original one
-  uint64_t draws;
-  int64_t generated;
-  float *logits;     // [vocab], of the position before the next token
-  bool pending;      // logits are fresh: the next step samples from them without running the model
-  cel_finish finish;
-  atomic_bool cancelled;
-};
+static inline cel_xla_model *cel_xla_model_of(cel_model_handle *m) { return (cel_xla_model *)(void *)m; }
+extern const cel_sequence_runner cel_xla_runner;  // xla_session.c
 
 // The program for these options, compiled when it is not there yet (the least recently used one goes).
-CEL_MUST_CHECK cel_status cel_xla_program_for(cel_model_handle *m, cel_entry entry, int64_t tokens, cel_emit_logits logits,
+CEL_MUST_CHECK cel_status cel_xla_program_for(cel_xla_model *m, cel_entry entry, int64_t tokens, cel_emit_logits logits,
                                               cel_xla_program **out, cel_err *err);
 // Runs it: n rows of tokens, positions and (decode) slots. `length` is the sequence length all rows' rope
 // frequencies are for, 0: each row's own position + 1; only length-dependent tables read it. *logits is lent
 // until the next run.
-CEL_MUST_CHECK cel_status cel_xla_run(cel_model_handle *m, cel_xla_program *p, const int32_t *tokens,
+CEL_MUST_CHECK cel_status cel_xla_run(cel_xla_model *m, cel_xla_program *p, const int32_t *tokens,
                                       const int32_t *positions, const int32_t *slots, int32_t last, int64_t length,
                                       const float **logits, cel_err *err);
 
