@@ -44,6 +44,9 @@ typedef struct mlxcel_model_options {
   // Called now and then while weights come in, on the calling thread; may be NULL. Returning false cancels.
   bool (*progress)(void *progress_context, double fraction);
   void *progress_context;
+  // A low-rank adapter (LoRA) beside the weights: the name of one that the model carries itself ("speech", "vision"
+  // of Phi-4-multimodal), or a folder as PEFT or mlx-lm write it; NULL: none.
+  const char *adapter;
 } mlxcel_model_options;
 
 MLXCEL_API void mlxcel_model_options_init(mlxcel_model_options *options, size_t struct_size);

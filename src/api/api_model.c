@@ -54,7 +54,7 @@ static void describe(mlxcel_model *m, const mlxcel_model_options *o) {
 }
 
 static cel_status open_lm(mlxcel_model *m, const char *name, const mlxcel_model_options *o, cel_err *err) {
-  cel_lm_options q = {.need_backend = !o->files_only, .backend = o->backend};
+  cel_lm_options q = {.need_backend = !o->files_only, .backend = o->backend, .adapter = o->adapter};
   q.load = (cel_load_options){.n_threads = o->threads, .context = o->context, .max_sessions = o->max_sessions,
                               .prefill_chunk = o->prefill_chunk, .progress = o->progress, .progress_context = o->progress_context};
   cel_buf path = {0};

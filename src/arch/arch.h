@@ -271,5 +271,9 @@ CEL_MUST_CHECK cel_status cel_arch_from_config(const cel_json *config, const cel
 // Writes the module path of a weight ("model.layers.3.mlp.up_proj") into out; false when the family has
 // none or it does not fit.
 bool cel_arch_weight_name(const cel_arch *a, cel_weight_role role, int layer, char *out, int out_bytes);
+// Is `module` the path of the role's weight in some layer?
+bool cel_arch_weight_is(const cel_arch *a, cel_weight_role role, const char *module);
+// Is the role's weight a matrix [out, in] that rows are multiplied with as it is? An adapter can stand beside those only.
+bool cel_arch_is_linear(cel_weight_role role);
 
 #endif

@@ -196,3 +196,28 @@ bool cel_arch_weight_name(const cel_arch *a, cel_weight_role role, int layer, ch
   }
   return n >= 0 && n < out_bytes;
 }
+
+bool cel_arch_weight_is(const cel_arch *a, cel_weight_role role, const char *module) {
+  const char *form = a->names[role], *hole = form ? strstr(form, "{i}") : NULL;
+  if (!hole) return form && !strcmp(form, module);
+  size_t head = (size_t)(hole - form), digits = 0;
+  long layer = 0;
+  if (strncmp(form, module, head) != 0) return false;
+  const char *number = module + head;
+  while (digits < 6 && number[digits] >= '0' && number[digits] <= '9') layer = layer * 10 + (number[digits++] - '0');
+  return digits > 0 && layer < a->n_layers && !strcmp(number + digits, hole + 3);
+}
+
+bool cel_arch_is_linear(cel_weight_role role) {
+  switch (role) {
+    case CEL_W_Q: case CEL_W_K: case CEL_W_V: case CEL_W_O: case CEL_W_QKV: case CEL_W_Q_A: case CEL_W_Q_B: case CEL_W_KV_A:
+    case CEL_W_CONV_IN: case CEL_W_CONV_OUT:
+    case CEL_W_DELTA_QKVZ: case CEL_W_DELTA_BA: case CEL_W_DELTA_QKV: case CEL_W_DELTA_Z: case CEL_W_DELTA_B: case CEL_W_DELTA_A:
+    case CEL_W_DELTA_OUT:
+    case CEL_W_GATE: case CEL_W_UP: case CEL_W_DOWN: case CEL_W_ROUTER:
+    case CEL_W_SHARED_GATE: case CEL_W_SHARED_UP: case CEL_W_SHARED_DOWN: case CEL_W_SHARED_SWITCH:
+    case CEL_W_HEAD: case CEL_W_PLE_PROJECTION: case CEL_W_LAUREL_LEFT: case CEL_W_LAUREL_RIGHT:
+    case CEL_W_PLE_GATE: case CEL_W_PLE_UP: return true;
+    default: return false;
+  }
+}

@@ -1,7 +1,7 @@
 // Phi-3, 3.5 and 4: Llama with q, k and v in one matrix, gate and up in another, a part of each head rotated in some, and
 // for long contexts two lists of factors (longrope): the cache starts anew where the second takes over. Phi-4 multimodal's
-// text model is the same under other names; its adapters (LoRA) are for requests with sound or pictures, and text goes
-// through the base weights alone.
+// text model is the same under other names; its adapters (LoRA) are for requests with sound or pictures: text goes through
+// the base weights alone unless one is asked for (model/adapter.c).
 #include "arch/describe.h"
 
 extern const cel_family cel_family_phi3, cel_family_phi4mm;
@@ -51,6 +51,6 @@ const cel_family cel_family_phi4mm = {
     .model_types = {"phi4mm"},
     .gguf_archs = {NULL},
     .files = adapted_files,
-    .special = "Phi-4 with adapters for sound and pictures, which text does not use",
+    .special = "Phi-4 with adapters for sound and pictures (--adapter speech, vision), which text goes without",
     .describe = describe,
 };

@@ -86,7 +86,7 @@ cel_status cli_open(const cli_options *o, bool need_backend, bool need_tokenizer
   cel_status s = cli_model_path(o, &path, err);
   bar b = {.start_ms = cel_now_ms()};
   if (s == CEL_OK) {
-    cel_lm_options q = {.need_backend = need_backend, .need_tokenizer = need_tokenizer, .backend = o->backend};
+    cel_lm_options q = {.need_backend = need_backend, .need_tokenizer = need_tokenizer, .backend = o->backend, .adapter = o->adapter};
     q.load = (cel_load_options){.n_threads = (int)CEL_MIN(o->threads, CLI_THREADS_MOST), .context = context,
                                 .max_sessions = max_sessions, .prefill_chunk = (int)CEL_MIN(o->prefill_chunk, 65536),
                                 .progress = progress, .progress_context = &b};

@@ -170,7 +170,7 @@ cel_status cel_lm_open(const char *path, const cel_lm_options *options, cel_lm *
   cel_lm *lm = calloc(1, sizeof *lm);
   if (!lm) return cel_fail_oom(err, "a model");
   cel_arena_init(&lm->arena);
-  cel_status s = cel_checkpoint_open(path, &lm->checkpoint, err);
+  cel_status s = cel_checkpoint_open_adapted(path, options->adapter, &lm->checkpoint, err);
   if (s == CEL_OK) s = describe(lm, options, err);
   if (s == CEL_OK) s = open_tokenizer(lm, options, err);
   if (s == CEL_OK) s = read_special_tokens(lm, err);

@@ -15,6 +15,7 @@ typedef struct cel_lm_options {
   bool need_tokenizer;  // refuse when there is none; otherwise lm->tokenizer may be NULL
   bool any_family;      // a model this program cannot run is no error: lm->arch_err says why, arch.family is NULL
   const char *backend;  // name, NULL: MLXCEL_BACKEND or the best one
+  const char *adapter;  // as cel_checkpoint_open_adapted takes it; NULL: none
   cel_load_options load;
 } cel_lm_options;
 

@@ -167,9 +167,37 @@ static cel_status join(arranging *a, const cel_file_rule *r, const cel_tensor *f
 
 // ---- all ---------------------------------------------------------------------------------------------
 
+// M.lora_A.weight: M and the rest; false for a tensor of no adapter.
+static bool cut_adapter(const char *name, cel_str *module, cel_str *part) {
+  const char *at = strstr(name, ".lora_A.");
+  if (!at) at = strstr(name, ".lora_B.");
+  if (!at) return false;
+  *module = (cel_str){name, (size_t)(at - name)};
+  *part = cel_str_of(at);
+  return true;
+}
+
+// Of an adapter, lora_A goes with every part of a product; the rows of lora_B are cut as those of the weight, whose name
+// has .base_layer behind it where files carry adapters of their own.
+static cel_status arrange_adapter(arranging *a, const cel_tensor *t, cel_str module, cel_str part) {
+  char base[NAME_MOST];
+  holes h;
+  const cel_file_rule *r = find_rule(a->rules, module, &h);
+  if (!r && module.n + 16 < sizeof base) {
+    snprintf(base, sizeof base, "%.*s.base_layer", (int)module.n, module.p);
+    r = find_rule(a->rules, cel_str_of(base), &h);
+  }
+  if (!r || r->form == CEL_FILE_JOINED) return cel_tensor_list_add(&a->out, t, CEL_STR(""), cel_str_of(t->name), a->err);
+  if (r->form == CEL_FILE_RENAMED) return add(a, t, r->parts[0], h, part);
+  if (cel_str_starts(part, CEL_STR(".lora_B."))) return split(a, r, t, h, part);
+  for (int i = 0; i < CEL_COUNT(r->parts) && r->parts[i]; i++) CEL_TRY(add(a, t, r->parts[i], h, part));
+  return CEL_OK;
+}
+
 static cel_status arrange_one(arranging *a, const cel_tensor *t) {
   cel_str module, part;
   holes h;
+  if (a->c->adapter && cut_adapter(t->name, &module, &part)) return arrange_adapter(a, t, module, part);
   const cel_file_rule *r = cut(t->name, &module, &part) ? find_rule(a->rules, module, &h) : NULL;
   if (!r) return cel_tensor_list_add(&a->out, t, CEL_STR(""), cel_str_of(t->name), a->err);
   if (r->form == CEL_FILE_RENAMED) return add(a, t, r->parts[0], h, part);

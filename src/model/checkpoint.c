@@ -149,7 +149,9 @@ static cel_status open_any(cel_checkpoint *c, const char *path, cel_err *err) {
 cel_status cel_checkpoint_finish(cel_checkpoint *c, cel_err *err) {
   cel_checkpoint_private *p = c->priv;
   cel_str tail = CEL_STR(".weight");
+  CEL_TRY(cel_checkpoint_take_adapter(c, err));
   CEL_TRY(cel_checkpoint_arrange(c, err));
+  CEL_TRY(cel_checkpoint_finish_adapter(c, err));
   c->tensors = p->list.items;
   c->n_tensors = p->list.n;
   const char **modules = CEL_NEW_ARRAY(&p->arena, const char *, c->n_tensors + 1);
@@ -164,6 +166,10 @@ cel_status cel_checkpoint_finish(cel_checkpoint *c, cel_err *err) {
 }
 
 cel_status cel_checkpoint_open(const char *path, cel_checkpoint **out, cel_err *err) {
+  return cel_checkpoint_open_adapted(path, NULL, out, err);
+}
+
+cel_status cel_checkpoint_open_adapted(const char *path, const char *adapter, cel_checkpoint **out, cel_err *err) {
   cel_checkpoint *c = calloc(1, sizeof *c);
   *out = NULL;
   if (!c || !(c->priv = calloc(1, sizeof *c->priv))) {
@@ -172,7 +178,9 @@ cel_status cel_checkpoint_open(const char *path, cel_checkpoint **out, cel_err *
   }
   cel_arena_init(&c->priv->arena);
   c->priv->list.arena = &c->priv->arena;
-  cel_status status = open_any(c, path, err);
+  cel_status status = CEL_OK;
+  if (adapter && !(c->adapter = cel_arena_dup(&c->priv->arena, adapter, strlen(adapter)))) status = cel_fail_oom(err, adapter);
+  if (status == CEL_OK) status = open_any(c, path, err);
   if (status == CEL_OK) status = cel_checkpoint_finish(c, err);
   status = cel_checkpoint_intact(c, status, err);
   if (status != CEL_OK) {

@@ -47,6 +47,7 @@ typedef struct cel_checkpoint {
   cel_format format;
   const char *path;         // as given
   const char *dir;          // the folder (of the file, for GGUF)
+  const char *adapter;      // as asked for; NULL: none. Its matrices: M.lora_A.weight, M.lora_B.weight, M.lora_scale (adapter.c)
   const cel_json *config;   // root config.json, or made from GGUF metadata. Owned by the checkpoint
   const cel_json *generation_config;  // may be NULL
   const cel_json *tokenizer_config;   // may be NULL
@@ -63,6 +64,9 @@ typedef struct cel_checkpoint {
 } cel_checkpoint;
 
 CEL_MUST_CHECK cel_status cel_checkpoint_open(const char *path, cel_checkpoint **out, cel_err *err);
+// The same with an adapter (LoRA) beside its linear weights: the name of one that the checkpoint itself carries ("speech",
+// "vision" of Phi-4-multimodal), or a folder as PEFT or mlx-lm write it. NULL: none.
+CEL_MUST_CHECK cel_status cel_checkpoint_open_adapted(const char *path, const char *adapter, cel_checkpoint **out, cel_err *err);
 void cel_checkpoint_close(cel_checkpoint *c);  // NULL is fine
 // Asked behind each piece of work that reads tensors, with how that ended: CEL_IO, naming the file, when a weight file
 // lost bytes while it was mapped (base/file.h) and zeros may have been read in their place; otherwise `s`.

@@ -13,6 +13,13 @@ typedef struct cel_override {
   const cel_json *value;
 } cel_override;
 
+// How strongly an adapter counts: `scale`, or where that is 0 alpha over the rank, or over its root.
+typedef struct cel_adapter_scaling {
+  double alpha, scale;
+  int64_t rank;  // the rank all its matrices must have; 0: any
+  bool root;
+} cel_adapter_scaling;
+
 typedef struct cel_mapped_file {
   cel_map map;
   const char *path;
@@ -30,6 +37,7 @@ typedef struct cel_checkpoint_private {
   const cel_json *quantization;    // in config; NULL when there is none
   const cel_override *overrides;   // sorted by module
   int64_t n_overrides;
+  cel_adapter_scaling adapter;  // with cel_checkpoint.adapter
 } cel_checkpoint_private;
 
 // Maps a weight file for the checkpoint's lifetime; *file is its path in the arena.
@@ -53,6 +61,10 @@ CEL_MUST_CHECK cel_status cel_checkpoint_stack_experts(cel_checkpoint *c, cel_er
 bool cel_name_of_experts(const char *name, bool tensor, char *out, size_t bytes, int64_t *expert);
 // arrange.c: the canonical modules of a family whose files name or group them otherwise.
 CEL_MUST_CHECK cel_status cel_checkpoint_arrange(cel_checkpoint *c, cel_err *err);
+// adapter.c: the matrices of cel_checkpoint.adapter into the list, ahead of arranging; behind it they are checked against
+// the modules they stand beside, and get their scales.
+CEL_MUST_CHECK cel_status cel_checkpoint_take_adapter(cel_checkpoint *c, cel_err *err);
+CEL_MUST_CHECK cel_status cel_checkpoint_finish_adapter(cel_checkpoint *c, cel_err *err);
 // chat_template.c: the folder's chat templates, from wherever they are kept.
 CEL_MUST_CHECK cel_status cel_checkpoint_load_templates(cel_checkpoint *c, cel_err *err);
 // quantization.c: finds the config's MLX quantization block; other containers are refused by name.

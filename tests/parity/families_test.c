@@ -52,7 +52,7 @@ static void check_tokens(const loaded *l, const oracle *o, const oracle_case *c)
 static void check(const char *name, const char *precision, double bound) {
   oracle *o = oracle_load(name);
   loaded l;
-  loaded_open(&l, o->path, precision, NULL);
+  loaded_open_adapted(&l, o->path, o->adapter, precision, NULL);
   for (int i = 0; i < o->n_cases; i++) {
     check_logits(&l, o, &o->cases[i], bound > 0 ? bound * o->max_logit : o->tolerance);
     check_tokens(&l, o, &o->cases[i]);
@@ -90,6 +90,8 @@ static const row rows[] = {
     {"starcoder2", "an MLP without a gate, biases everywhere, a window", 0},
     {"phi3-long", "fused products, longrope's second table, the border crossed while decoding", 0},
     {"phi4mm", "base weights under adapters that text does not use", 0},
+    {"phi4mm:speech", "the adapter for sound beside the base weights", 0},
+    {"phi4mm:vision", "the adapter for pictures", 0},
     {"phi3-short", "longrope's first table", 0},
     {"glm4", "four norms under other names, interleaved rotation of half a head, fused gate and up", 0},
     {"granite", "multipliers of embeddings, scores, sublayers and logits", 0},

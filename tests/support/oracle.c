@@ -61,8 +61,11 @@ oracle *oracle_load(const char *name) {
   char path[600];
   oracle *o = calloc(1, sizeof *o);
   assert_non_null(o);
-  snprintf(o->path, sizeof o->path, "%s/data/oracle/%s", CEL_TEST_DATA, name);
-  snprintf(path, sizeof path, "%s/oracle.json", o->path);
+  const char *colon = strchr(name, ':');
+  const char *dot = colon ? "." : "";
+  snprintf(o->adapter, sizeof o->adapter, "%s", colon ? colon + 1 : "");
+  snprintf(o->path, sizeof o->path, "%s/data/oracle/%.*s", CEL_TEST_DATA, (int)strcspn(name, ":"), name);
+  snprintf(path, sizeof path, "%s/oracle%s%.40s.json", o->path, dot, o->adapter);
   if (cel_json_load(path, 8 << 20, &j, &err) != CEL_OK) fail_msg("%s", err.text);
   o->tolerance = cel_json_num(j, "tolerance", 0);
   o->max_logit = cel_json_num(j, "max_logit", 0);
@@ -74,7 +77,7 @@ oracle *oracle_load(const char *name) {
   }
   assert_true(o->n_cases > 0);
   cel_json_decref(j);
-  snprintf(path, sizeof path, "%s/logits.npy", o->path);
+  snprintf(path, sizeof path, "%s/logits%s%.40s.npy", o->path, dot, o->adapter);
   read_logits(path, o);
   assert_non_null(o->logits);
   return o;
@@ -91,12 +94,16 @@ void oracle_free(oracle *o) {
 }
 
 void loaded_open(loaded *l, const char *path, const char *precision, const cel_load_options *options) {
+  loaded_open_adapted(l, path, NULL, precision, options);
+}
+
+void loaded_open_adapted(loaded *l, const char *path, const char *adapter, const char *precision, const cel_load_options *options) {
   cel_err err = {0};
   *l = (loaded){0};
   cel_arena_init(&l->arena);
   setenv("MLXCEL_XLA_PRECISION", precision, 1);
   cel_load_options defaults = {.n_threads = 2, .context = 256};
-  cel_status s = cel_checkpoint_open(path, &l->checkpoint, &err);
+  cel_status s = cel_checkpoint_open_adapted(path, adapter && *adapter ? adapter : NULL, &l->checkpoint, &err);
   if (s == CEL_OK) s = cel_arch_from_config(l->checkpoint->config, NULL, &l->arena, &l->arch, &err);
   if (s == CEL_OK) s = cel_backend_find(NULL, &l->backend, &err);
   if (s == CEL_OK) s = l->backend->load(&l->arch, l->checkpoint, options ? options : &defaults, &l->model, &err);

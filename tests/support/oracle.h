@@ -20,6 +20,7 @@ typedef struct oracle_case {
 
 typedef struct oracle {
   char path[512];  // what cel_checkpoint_open takes
+  char adapter[512];  // and cel_checkpoint_open_adapted; "": none
   oracle_case cases[8];
   int n_cases;
   double tolerance, max_logit;
@@ -27,7 +28,8 @@ typedef struct oracle {
   int64_t vocab;
 } oracle;
 
-// Loads tests/data/oracle/NAME; fails the running cmocka test when something is wrong with it.
+// Loads tests/data/oracle/NAME, or with NAME:ADAPTER its oracle.ADAPTER.json; fails the running cmocka test when something
+// is wrong with it.
 oracle *oracle_load(const char *name);
 void oracle_free(oracle *o);
 
@@ -40,6 +42,7 @@ typedef struct loaded {
   cel_model_handle *model;
 } loaded;
 // `precision`: value of MLXCEL_XLA_PRECISION. Fails the test when it does not load.
+void loaded_open_adapted(loaded *l, const char *path, const char *adapter, const char *precision, const cel_load_options *options);
 void loaded_open(loaded *l, const char *path, const char *precision, const cel_load_options *options);
 void loaded_close(loaded *l);
 

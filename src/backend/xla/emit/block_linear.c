@@ -38,15 +38,30 @@ static const cel_hlo_func *linear_decomposition(cel_emit *e, const cel_emit_weig
   return cel_emit_end(e, &scope, cel_hlo_dot(b, in, wide, &dims, CEL_ET_F32));
 }
 
-hlo cel_emit_linear(cel_emit *e, cel_weight_role role, int layer, hlo x) {
-  cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
+static hlo product(cel_emit *e, const cel_emit_weight *w, hlo x) {
   cel_hlo_builder *b = &e->b;
   const cel_hlo_func *f = linear_decomposition(e, w, x);
   hlo operands[4] = {x};
   cel_hlo_attr *attrs[3];
   int n = 1 + cel_emit_weight_operands(w, operands + 1), n_attrs = cel_emit_storage_attrs(b, &w->storage, attrs);
-  hlo y = cel_hlo_composite(b, is_plain(&w->storage) ? "mlxcel.linear" : "mlxcel.quantized_linear", operands, n, attrs,
-                            n_attrs, f);
+  return cel_hlo_composite(b, is_plain(&w->storage) ? "mlxcel.linear" : "mlxcel.quantized_linear", operands, n, attrs, n_attrs,
+                           f);
+}
+
+// scale * B (A x) of an adapter.
+static hlo adapted(cel_emit *e, const cel_emit_weight *w, hlo x) {
+  cel_hlo_builder *b = &e->b;
+  hlo low = product(e, w->low, x);
+  if (!low) return NULL;
+  hlo scale = cel_hlo_broadcast(b, cel_hlo_reshape(b, w->adapter_scale, 0, NULL), low->type->rank, low->type->dims, NULL);
+  return product(e, w->high, cel_hlo_binary(b, CEL_HLO_MULTIPLY, low, scale));
+}
+
+hlo cel_emit_linear(cel_emit *e, cel_weight_role role, int layer, hlo x) {
+  const cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
+  cel_hlo_builder *b = &e->b;
+  hlo y = product(e, w, x);
+  if (w->low) y = cel_hlo_binary(b, CEL_HLO_ADD, y, adapted(e, w, x));
   return w->bias ? cel_hlo_binary(b, CEL_HLO_ADD, y, cel_emit_along_last(b, w->bias, y)) : y;
 }
 

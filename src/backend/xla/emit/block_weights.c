@@ -64,6 +64,27 @@ static cel_status find_matrix(cel_emit *e, const char *module, cel_weight_shape 
   return CEL_OK;
 }
 
+static cel_status find_vector(cel_emit *e, const char *name, int64_t want, hlo *out, cel_err *err);
+
+// lora_A [r, in], lora_B [out, r] and the scale, where the checkpoint has an adapter for the module.
+static cel_status find_adapter(cel_emit *e, const char *module, cel_emit_weight *w, cel_err *err) {
+  char low[240], high[240], scale[240];
+  cel_storage s;
+  cel_err none;
+  snprintf(low, sizeof low, "%s.lora_A", module);
+  if (e->source->matrix(e->source->context, low, &s, &none) == CEL_NOT_FOUND) return CEL_OK;
+  snprintf(high, sizeof high, "%s.lora_B", module);
+  snprintf(scale, sizeof scale, "%s.lora_scale", module);
+  cel_emit_weight *pair = CEL_NEW_ARRAY(&e->b.module->arena, cel_emit_weight, 2);
+  if (!pair) return cel_fail_oom(err, module);
+  CEL_TRY(find_matrix(e, low, (role_shape){MATRIX, -1, w->storage.cols, false}, &pair[0], err));
+  CEL_TRY(find_matrix(e, high, (role_shape){MATRIX, w->storage.rows, pair[0].storage.rows, false}, &pair[1], err));
+  CEL_TRY(find_vector(e, scale, 1, &w->adapter_scale, err));
+  w->low = &pair[0];
+  w->high = &pair[1];
+  return CEL_OK;
+}
+
 // A vector argument; where it is stored in 16 bits the walk widens it once.
 static cel_status find_vector(cel_emit *e, const char *name, int64_t want, hlo *out, cel_err *err) {
   cel_etype type;
@@ -104,6 +125,7 @@ static cel_status one(cel_emit *e, cel_weight_role role, int layer, cel_err *err
     CEL_TRY(find_vector(e, name, s.rows, &w->vector, err));
   } else {
     CEL_TRY(find_matrix(e, module, s, w, err));
+    if (cel_arch_is_linear(role)) CEL_TRY(find_adapter(e, module, w, err));
   }
   int64_t n = s.kind == CEL_WEIGHT_VECTOR ? s.rows : w->storage.rows * CEL_MAX(w->storage.experts, 1);
   if (s.kind == CEL_WEIGHT_STACK && !strcmp(w->storage.format, "nvfp4")) CEL_TRY(find_global_scale(e, module, w, err));

@@ -11,6 +11,8 @@ typedef struct cel_emit_weight {
   hlo w, scales, biases;      // arguments; scales for MLX only, biases for affine only; of a stack with [experts] in front
   hlo bias;                   // f32 [rows], or of a stack [experts * rows] as stored; NULL when the layer has none
   hlo global_scale;           // nvfp4 stacks may have one: f32 [experts], a stack is times this / (448 * 6)
+  struct cel_emit_weight *low, *high;  // an adapter's lora_A and lora_B beside a matrix; NULL: none
+  hlo adapter_scale;          // f32 [1]
   hlo vector;                 // a norm's weight, or another tensor of floats, as f32 [n]
 } cel_emit_weight;
 
