@@ -77,8 +77,9 @@ static cel_status find_adapter(cel_emit *e, const char *module, cel_emit_weight 
   snprintf(scale, sizeof scale, "%s.lora_scale", module);
   cel_emit_weight *pair = CEL_NEW_ARRAY(&e->b.module->arena, cel_emit_weight, 2);
   if (!pair) return cel_fail_oom(err, module);
-  CEL_TRY(find_matrix(e, low, (role_shape){MATRIX, -1, w->storage.cols, false}, &pair[0], err));
-  CEL_TRY(find_matrix(e, high, (role_shape){MATRIX, w->storage.rows, pair[0].storage.rows, false}, &pair[1], err));
+  CEL_TRY(find_matrix(e, low, (cel_weight_shape){.kind = CEL_WEIGHT_MATRIX, .rows = -1, .cols = w->storage.cols}, &pair[0], err));
+  cel_weight_shape wide = {.kind = CEL_WEIGHT_MATRIX, .rows = w->storage.rows, .cols = pair[0].storage.rows};
+  CEL_TRY(find_matrix(e, high, wide, &pair[1], err));
   CEL_TRY(find_vector(e, scale, 1, &w->adapter_scale, err));
   w->low = &pair[0];
   w->high = &pair[1];
