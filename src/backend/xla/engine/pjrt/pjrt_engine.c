@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/xla/engine/engine.h"
+#include "backend/xla/engine/common/binding.h"
+#include "backend/xla/engine/common/results.h"
 #include "backend/xla/engine/pjrt/pjrt_plugin.h"
 #include "backend/xla/engine/pjrt/pjrt_program.h"
 #include "backend/xla/engine/pjrt/pjrt_rows.h"
@@ -13,10 +14,8 @@ struct cel_engine {
   cel_pjrt pjrt;
   cel_pjrt_rows rows;
   char precision[8];
-  bool broken;        // a run failed after its states were donated: what they held is lost
-  void **results;     // host copies of the last run's results
-  int64_t *room;      // bytes of each
-  int n_results;
+  bool broken;  // a run failed after its states were donated: what they held is lost
+  cel_results results;  // host copies of the last run's results
 };
 
 struct cel_buffer {
@@ -45,9 +44,7 @@ static cel_status pjrt_probe(cel_err *err) {
 static void pjrt_close(cel_engine *e) {
   if (!e) return;
   cel_pjrt_rows_free(&e->rows, &e->pjrt);
-  for (int i = 0; i < e->n_results; i++) free(e->results[i]);
-  free(e->results);
-  free(e->room);
+  cel_results_free(&e->results);
   cel_pjrt_close(&e->pjrt);
   free(e);
 }
@@ -80,10 +77,8 @@ static cel_status pjrt_open(const cel_engine_options *o, cel_engine **out, cel_e
 }
 
 static void pjrt_describe(const cel_engine *e, cel_engine_description *out) {
-  int64_t held = 0;
-  for (int i = 0; i < e->n_results; i++) held += e->room[i];
   *out = (cel_engine_description){.engine = "pjrt", .device = e->pjrt.platform, .precision = e->precision, .isa = "",
-                                  .arena_bytes = held};
+                                  .arena_bytes = cel_results_bytes(&e->results)};
 }
 
 // ---- buffers ----------------------------------------------------------------------------------------
@@ -161,12 +156,9 @@ static cel_status make_lists(cel_executable *x, cel_buffer *const *weights, cel_
   x->results = calloc(r, sizeof *x->results);
   x->state_of = malloc(r * sizeof *x->state_of);
   if (!x->arguments || !x->weights || !x->results || !x->state_of) return cel_fail_oom(err, "an executable");
-  for (int i = 0; i < p->n_results; i++) x->state_of[i] = -1;
+  CEL_TRY(cel_binding_compile(p, weights, x->state_of, err));
   for (int i = 0; i < p->n_params; i++) {
-    if (p->params[i].kind == CEL_PARAM_STATE && p->params[i].alias_result >= 0) x->state_of[p->params[i].alias_result] = i;
-    if (p->params[i].kind != CEL_PARAM_WEIGHT) continue;
-    if (!weights || !weights[i]) return cel_fail(err, CEL_INVALID, "weight %s is not bound", p->params[i].name);
-    x->weights[i] = weights[i]->device;
+    if (p->params[i].kind == CEL_PARAM_WEIGHT) x->weights[i] = weights[i]->device;
   }
   return CEL_OK;
 }
@@ -195,15 +187,14 @@ static cel_status pjrt_compile(cel_engine *e, const cel_program *program, cel_bu
 
 static cel_status give_arguments(cel_executable *x, cel_buffer *const *states, const void *const *inputs, cel_err *err) {
   const cel_program *p = x->program;
+  CEL_TRY(cel_binding_execute(p, states, inputs, err));
   for (int i = 0; i < p->n_params; i++) {
     const cel_param *param = &p->params[i];
     if (param->kind == CEL_PARAM_WEIGHT) {
       x->arguments[i] = x->weights[i];
     } else if (param->kind == CEL_PARAM_STATE) {
-      if (!states || !states[i]) return cel_fail(err, CEL_INVALID, "state %s of @%s was not given", param->name, p->entry->name);
       x->arguments[i] = states[i]->device;
     } else {
-      if (!inputs || !inputs[i]) return cel_fail(err, CEL_INVALID, "input %s of @%s was not given", param->name, p->entry->name);
       CEL_TRY(cel_pjrt_upload(&x->engine->pjrt, param->type, inputs[i], CEL_PJRT_HOST_DURING_CALL, &x->arguments[i], err));
     }
   }
@@ -217,32 +208,12 @@ static void drop_inputs(cel_executable *x) {
   }
 }
 
-static cel_status make_room(cel_engine *e, int n_results, cel_err *err) {
-  if (n_results <= e->n_results) return CEL_OK;
-  void **results = realloc(e->results, (size_t)n_results * sizeof *results);
-  if (!results) return cel_fail_oom(err, "results");
-  e->results = results;
-  int64_t *room = realloc(e->room, (size_t)n_results * sizeof *room);
-  if (!room) return cel_fail_oom(err, "results");
-  e->room = room;
-  for (; e->n_results < n_results; e->n_results++) {
-    e->results[e->n_results] = NULL;
-    e->room[e->n_results] = 0;
-  }
-  return CEL_OK;
-}
-
 static cel_status fetch(cel_executable *x, int i, const void **out, cel_err *err) {
-  cel_engine *e = x->engine;
   int64_t bytes = cel_hlo_bytes(x->program->entry->result_types[i]);
-  if (bytes > e->room[i]) {
-    void *p = realloc(e->results[i], (size_t)bytes);
-    if (!p) return cel_fail_oom(err, "a result");
-    e->results[i] = p;
-    e->room[i] = bytes;
-  }
-  *out = e->results[i];
-  return cel_pjrt_download(&e->pjrt, x->results[i], e->results[i], bytes, err);
+  void *room;
+  CEL_TRY(cel_results_room(&x->engine->results, i, bytes, &room, err));
+  *out = room;
+  return cel_pjrt_download(&x->engine->pjrt, x->results[i], room, bytes, err);
 }
 
 // The states' new values take the places of the old ones, whose buffers the run has consumed.
@@ -268,8 +239,7 @@ static cel_status pjrt_execute(cel_executable *x, cel_buffer *const *states, con
                                cel_err *err) {
   cel_engine *e = x->engine;
   if (e->broken) return cel_fail(err, CEL_IO, "a run failed on this device before, and the sessions' caches were lost with it: load the model anew");
-  cel_status s = make_room(e, x->program->n_results, err);
-  if (s == CEL_OK) s = give_arguments(x, states, inputs, err);
+  cel_status s = give_arguments(x, states, inputs, err);
   if (s == CEL_OK) {
     s = cel_pjrt_run(&e->pjrt, x->loaded, x->arguments, (size_t)x->program->n_params, x->results, err);
     if (s != CEL_OK) e->broken = true;

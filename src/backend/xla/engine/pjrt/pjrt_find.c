@@ -1,9 +1,7 @@
 // Where published wheels put their plugins.
-#define _POSIX_C_SOURCE 200809L
-#include <glob.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "backend/xla/engine/common/packages.h"
 #include "backend/xla/engine/pjrt/pjrt_plugin.h"
 #include "base/file.h"
 
@@ -30,51 +28,19 @@ static void known_names(cel_buf *out) {
   }
 }
 
+typedef struct search {
+  const char *name;
+  cel_buf *path;
+} search;
+
 // The first plugin of the name below one folder of packages.
-static bool in_folder(const char *folder, size_t n, const char *name, cel_buf *path) {
+static bool in_folder(void *context, const char *folder, size_t n) {
+  const search *s = context;
   for (int i = 0; i < CEL_COUNT(plugins); i++) {
-    if (*name && strcmp(plugins[i].name, name) != 0) continue;
-    path->n = 0;
-    cel_buf_printf(path, "%.*s/%s", (int)n, folder, plugins[i].path);
-    if (path->p && cel_is_file(path->p)) return true;
-  }
-  return false;
-}
-
-static bool in_list(const char *list, const char *name, cel_buf *path) {
-  while (list && *list) {
-    size_t n = strcspn(list, ":");
-    if (n && in_folder(list, n, name, path)) return true;
-    list += n + (list[n] == ':');
-  }
-  return false;
-}
-
-// `pattern` with %s for the root, as of glob(3).
-static bool in_pattern(const char *root, const char *below, const char *name, cel_buf *path) {
-  cel_buf pattern = {0};
-  glob_t found = {0};
-  bool is_there = false;
-  if (!root || !*root) return false;
-  cel_buf_printf(&pattern, "%s%s", root, below);
-  if (pattern.p && glob(pattern.p, 0, NULL, &found) == 0) {
-    for (size_t i = 0; i < found.gl_pathc && !is_there; i++) {
-      is_there = in_folder(found.gl_pathv[i], strlen(found.gl_pathv[i]), name, path);
-    }
-  }
-  globfree(&found);
-  cel_buf_deinit(&pattern);
-  return is_there;
-}
-
-static bool find(const char *name, const char *folders, cel_buf *path) {
-  static const char *const below[] = {"/lib/python3*/site-packages", "/lib/python3*/dist-packages", "/lib/python3/dist-packages"};
-  const char *home = getenv("HOME"), *environment = getenv("VIRTUAL_ENV");
-  if (in_list(folders, name, path)) return true;
-  if (in_pattern(environment, below[0], name, path)) return true;
-  if (in_pattern(home, "/.local/lib/python3*/site-packages", name, path)) return true;
-  for (int i = 0; i < CEL_COUNT(below); i++) {
-    if (in_pattern("/usr/local", below[i], name, path) || in_pattern("/usr", below[i], name, path)) return true;
+    if (*s->name && strcmp(plugins[i].name, s->name) != 0) continue;
+    s->path->n = 0;
+    cel_buf_printf(s->path, "%.*s/%s", (int)n, folder, plugins[i].path);
+    if (s->path->p && cel_is_file(s->path->p)) return true;
   }
   return false;
 }
@@ -106,5 +72,6 @@ cel_status cel_pjrt_find(const char *name, const char *folders, cel_buf *path, c
     cel_buf_deinit(&names);
     return s;
   }
-  return find(name, folders, path) ? CEL_OK : not_there(name, err);
+  search s = {name, path};
+  return cel_packages_find(folders, in_folder, &s) ? CEL_OK : not_there(name, err);
 }

@@ -1,0 +1,13 @@
+// What engines ask of a program's signature before they run it: is everything there, and which result is a state's new value.
+#ifndef CEL_XLA_ENGINE_COMMON_BINDING_H
+#define CEL_XLA_ENGINE_COMMON_BINDING_H
+
+#include "backend/xla/engine/engine.h"
+
+// state_of[n_results + 1]: the parameter whose new value the result is; -1: none. Fails where a weight has no buffer.
+CEL_MUST_CHECK cel_status cel_binding_compile(const cel_program *p, cel_buffer *const *weights, int *state_of, cel_err *err);
+// Fails where a state or an input is missing.
+CEL_MUST_CHECK cel_status cel_binding_execute(const cel_program *p, cel_buffer *const *states, const void *const *inputs,
+                                              cel_err *err);
+
+#endif
