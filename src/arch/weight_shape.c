@@ -1,5 +1,7 @@
 #include "arch/weight_shape.h"
 
+#include <stdio.h>
+
 static cel_weight_shape matrix(int64_t rows, int64_t cols, bool bias) { return (cel_weight_shape){CEL_WEIGHT_MATRIX, rows, cols, 0, bias}; }
 static cel_weight_shape stack(int64_t n, int64_t rows, int64_t cols, bool bias) { return (cel_weight_shape){CEL_WEIGHT_STACK, rows, cols, n, bias}; }
 static cel_weight_shape vector(int64_t n) { return (cel_weight_shape){CEL_WEIGHT_VECTOR, n, 0, 0, false}; }
@@ -190,4 +192,20 @@ bool cel_arch_weight_wanted(const cel_arch *a, cel_weight_role role, int layer, 
     case CEL_W_UNEMBED_OUT: return has(a, CEL_W_EMBED_Q, layer, has_matrix, context);
     default: return true;
   }
+}
+
+static void shape_words(char *out, size_t n, int64_t matrices, int64_t rows, int64_t cols) {
+  char row_text[24] = "any", stack[24] = "";
+  if (rows >= 0) snprintf(row_text, sizeof row_text, "%lld", (long long)rows);
+  if (matrices > 0) snprintf(stack, sizeof stack, "%lld, ", (long long)matrices);
+  snprintf(out, n, "[%s%s, %lld]", stack, row_text, (long long)cols);
+}
+
+cel_status cel_weight_shape_check(const cel_weight_shape *want, const char *module, int64_t stack, int64_t rows, int64_t cols,
+                                  cel_err *err) {
+  if ((want->rows < 0 || rows == want->rows) && cols == want->cols && stack == want->stack) return CEL_OK;
+  char is[80], right[80];
+  shape_words(is, sizeof is, stack, rows, cols);
+  shape_words(right, sizeof right, want->stack, want->rows, want->cols);
+  return cel_fail(err, CEL_MALFORMED, "%s.weight is %s, the config asks for %s", module, is, right);
 }

@@ -20,6 +20,9 @@ typedef struct cel_weight_shape {
   bool bias;      // MODULE.bias, as many values as rows (of a stack in all; of CEL_W_CONV one per channel)
 } cel_weight_shape;
 cel_weight_shape cel_arch_weight_shape(const cel_arch *a, cel_weight_role role, int layer);
+// Refuses a matrix of other dimensions (stack 0: no stack) with those found and those right.
+CEL_MUST_CHECK cel_status cel_weight_shape_check(const cel_weight_shape *want, const char *module, int64_t stack,
+                                                 int64_t rows, int64_t cols, cel_err *err);
 
 // Is there a MODULE.weight? Files keep the experts' gate and up apart or in one, and latent attention's second matrix in
 // one or (MLX) apart: which of the roles a layer has depends on that.

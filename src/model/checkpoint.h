@@ -71,6 +71,10 @@ void cel_checkpoint_close(cel_checkpoint *c);  // NULL is fine
 // Asked behind each piece of work that reads tensors, with how that ended: CEL_IO, naming the file, when a weight file
 // lost bytes while it was mapped (base/file.h) and zeros may have been read in their place; otherwise `s`.
 cel_status cel_checkpoint_intact(const cel_checkpoint *c, cel_status s, cel_err *err);
+// Brings the tensors' pages into memory. `progress` (may be NULL) hears of it now and then; when it returns false:
+// CEL_CANCELLED.
+CEL_MUST_CHECK cel_status cel_checkpoint_touch(const cel_checkpoint *c, bool (*progress)(void *context, double fraction),
+                                               void *context, cel_err *err);
 
 const cel_tensor *cel_checkpoint_find(const cel_checkpoint *c, const char *name);  // NULL when absent
 

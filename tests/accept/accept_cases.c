@@ -20,6 +20,7 @@
 #include "backend/xla/emit/emit_internal.h"
 #include "backend/xla/program/program.h"
 #include "backend/xla/xla_storage.h"
+#include "model/arch_of_files.h"
 #include "base/file.h"
 #include "model/dtype.h"
 #include "support/oracle.h"
@@ -66,7 +67,7 @@ static void subject_open(subject *s, const char *folder, const char *name) {
   cel_arena_init(&s->arena);
   must(cel_checkpoint_open(s->oracle->path, &s->checkpoint, &err), &err);
   must(cel_arch_from_config(s->checkpoint->config, NULL, &s->arena, &a, &err), &err);
-  s->arch = cel_xla_arch(&a, s->checkpoint, s->divisors);
+  s->arch = cel_checkpoint_arch(&a, s->checkpoint, s->divisors);
   s->storage = cel_xla_storage(s->checkpoint);
 }
 

@@ -16,6 +16,7 @@
 #include "backend/xla/engine/native/ref/ref.h"
 #include "backend/xla/program/program.h"
 #include "backend/xla/xla_storage.h"
+#include "model/arch_of_files.h"
 #include "base/file.h"
 #include "support/oracle.h"
 
@@ -58,7 +59,7 @@ static void subject_open(subject *s, const char *model) {
   cel_status status = cel_checkpoint_open(path, &s->checkpoint, &err);
   if (status == CEL_OK) status = cel_arch_from_config(s->checkpoint->config, NULL, &s->arena, &a, &err);
   if (status != CEL_OK) fail_msg("%s: %s", path, err.text);
-  s->arch = cel_xla_arch(&a, s->checkpoint, s->divisors);
+  s->arch = cel_checkpoint_arch(&a, s->checkpoint, s->divisors);
   s->storage = cel_xla_storage(s->checkpoint);
 }
 

@@ -10,6 +10,7 @@
 
 #include "backend/xla/emit/emit.h"
 #include "backend/xla/xla_storage.h"
+#include "model/arch_of_files.h"
 
 static const char *const models[] = {"llama3", "gemma3", "gemma3n", "cohere", "olmo2", "qwen2moe", "gptoss-mxfp4", "dsv2", "dsv3-q4g32",
                                      "lfm2", "qwen3next", "apertus", "internlm2"};
@@ -31,7 +32,7 @@ static void subject_open(subject *s, const char *model) {
   cel_status status = cel_checkpoint_open(path, &s->checkpoint, &err);
   if (status == CEL_OK) status = cel_arch_from_config(s->checkpoint->config, NULL, &s->arena, &a, &err);
   if (status != CEL_OK) fail_msg("%s: %s", path, err.text);
-  s->arch = cel_xla_arch(&a, s->checkpoint, s->divisors);
+  s->arch = cel_checkpoint_arch(&a, s->checkpoint, s->divisors);
   s->storage = cel_xla_storage(s->checkpoint);
 }
 

@@ -7,6 +7,7 @@
 
 #include "backend/xla/xla_options.h"
 #include "backend/xla/xla_storage.h"
+#include "model/arch_of_files.h"
 
 static cel_status head_rows(const cel_xla_model *m, int64_t *rows, cel_err *err) {
   cel_err missing = {0};
@@ -23,39 +24,6 @@ static cel_status head_rows(const cel_xla_model *m, int64_t *rows, cel_err *err)
     if (status != CEL_NOT_FOUND) break;
   }
   return cel_fail(err, missing.status, "%s", missing.text);
-}
-
-typedef struct touching {
-  const cel_load_options *options;
-  int64_t all, done, reported;
-  unsigned sum;
-} touching;
-
-// One byte of each page; false when the caller does not want to go on.
-static bool touch(touching *t, const volatile uint8_t *p, int64_t bytes) {
-  enum { PAGE = 4096, REPORT_EVERY = 16 << 20 };
-  for (int64_t at = 0; at < bytes; at += PAGE) {
-    t->sum += p[at];
-    t->done += PAGE;
-    if (!t->options->progress || t->done - t->reported < REPORT_EVERY) continue;
-    t->reported = t->done;
-    double fraction = t->all ? (double)t->done / (double)t->all : 1;
-    if (!t->options->progress(t->options->progress_context, CEL_MIN(fraction, 1.0))) return false;
-  }
-  return true;
-}
-
-// Brings the weights' pages into memory.
-static cel_status touch_pages(const cel_checkpoint *c, const cel_load_options *o, cel_err *err) {
-  touching t = {.options = o, .all = c->file_bytes};
-  for (int64_t i = 0; i < c->n_tensors; i++) {
-    const cel_tensor *x = &c->tensors[i];
-    int64_t n = x->parts ? x->dims[0] : 1;
-    for (int64_t k = 0; k < n; k++) {
-      if (!touch(&t, x->parts ? x->parts[k] : x->data, x->bytes / n)) return cel_fail(err, CEL_CANCELLED, "loading was cancelled");
-    }
-  }
-  return t.sum == UINT32_MAX ? cel_fail(err, CEL_IO, "unreachable") : CEL_OK;
 }
 
 // Where all of a cache is taken at once, nobody gets the whole of a long context unasked.
@@ -137,7 +105,7 @@ cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
     free(m);
     return cel_fail_oom(err, "a model");
   }
-  m->base.arch = cel_xla_arch(arch, checkpoint, m->rope_divisors);
+  m->base.arch = cel_checkpoint_arch(arch, checkpoint, m->rope_divisors);
   m->storage = cel_xla_storage(checkpoint);
   m->base.n_rows = options->max_sessions > 0 ? options->max_sessions : 1;
   m->base.prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_XLA_PREFILL_CHUNK;
@@ -148,7 +116,7 @@ cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
   if (s == CEL_OK) s = make_buffers(m, err);
   if (s == CEL_OK) s = make_states(m, err);
   if (s == CEL_OK) s = check_weights(m, err);
-  if (s == CEL_OK) s = cel_checkpoint_intact(checkpoint, touch_pages(checkpoint, options, err), err);
+  if (s == CEL_OK) s = cel_checkpoint_intact(checkpoint, cel_checkpoint_touch(checkpoint, options->progress, options->progress_context, err), err);
   if (s != CEL_OK) {
     cel_xla_unload(&m->base);
     return s;

@@ -47,35 +47,6 @@ cel_storage_source cel_xla_storage(const cel_checkpoint *checkpoint) {
   return (cel_storage_source){(void *)(uintptr_t)checkpoint, matrix, vector};
 }
 
-// MLX's files of the gated delta nets have the 1 of their norms added already. What tells them apart is the
-// convolution: [channels, taps, 1], where Hugging Face has [channels, 1, taps].
-static bool norms_have_their_one(const cel_arch *a, const cel_checkpoint *checkpoint) {
-  char module[200], name[256];
-  for (int i = 0; i < a->n_layers; i++) {
-    if (a->layers[i].mixer != CEL_MIXER_DELTA) continue;
-    if (!cel_arch_weight_name(a, CEL_W_DELTA_CONV, i, module, sizeof module)) return false;
-    snprintf(name, sizeof name, "%s.weight", module);
-    const cel_tensor *t = cel_checkpoint_find(checkpoint, name);
-    return t && t->rank == 3 && t->dims[1] == a->delta.kernel && t->dims[2] == 1;
-  }
-  return false;
-}
-
-cel_arch cel_xla_arch(const cel_arch *arch, const cel_checkpoint *checkpoint, float *divisors) {
-  cel_arch a = *arch;
-  const cel_tensor *t = cel_checkpoint_find(checkpoint, "rope_freqs.weight");
-  for (int i = 0; i < a.n_ropes; i++) {
-    cel_rope *r = &a.ropes[i];
-    if (checkpoint->rope_interleaved) r->interleaved = true;
-    if (t && t->dtype == CEL_DT_F32 && t->dims[0] == r->dims / 2) {
-      memcpy(divisors, t->data, (size_t)t->bytes);
-      r->divisors = divisors;
-    }
-  }
-  if (a.norm == CEL_NORM_RMS_PLUS_ONE && norms_have_their_one(&a, checkpoint)) a.norm = CEL_NORM_RMS;
-  return a;
-}
-
 cel_status cel_xla_upload(const cel_engine_driver *driver, cel_engine *engine, const cel_hlo_type *type,
                           const cel_tensor *t, cel_buffer **out, cel_err *err) {
   if (t->parts && !t->swapped && driver->upload_parts) return driver->upload_parts(engine, type, t->parts, t->dims[0], out, err);

@@ -8,10 +8,6 @@
 
 // The source lives as long as the checkpoint.
 cel_storage_source cel_xla_storage(const cel_checkpoint *checkpoint);
-// The description with what only the files know: rotated pairs of permuted GGUF rows, rope_freqs.weight, whether norms
-// of weight 1 + w are stored with the 1.
-// `divisors` must hold head_dim / 2 floats and live as long as *out.
-cel_arch cel_xla_arch(const cel_arch *arch, const cel_checkpoint *checkpoint, float *divisors);
 // A tensor for an engine: lent where it lies as the program wants it, or in parts where the engine takes those.
 CEL_MUST_CHECK cel_status cel_xla_upload(const cel_engine_driver *driver, cel_engine *engine, const cel_hlo_type *type,
                                          const cel_tensor *t, cel_buffer **out, cel_err *err);

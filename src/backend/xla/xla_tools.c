@@ -6,6 +6,7 @@
 #include "backend/xla/engine/engine.h"
 #include "backend/xla/xla_options.h"
 #include "backend/xla/xla_storage.h"
+#include "model/arch_of_files.h"
 #include "base/json.h"
 #ifdef CEL_WITH_XLA_NATIVE
 #include "backend/xla/engine/native/ref/check.h"
@@ -16,7 +17,7 @@ static cel_status emit(const cel_arch *arch, const cel_checkpoint *c, const cel_
                        cel_err *err) {
   float *divisors = calloc((size_t)arch->head_dim, sizeof *divisors);
   if (!divisors) return cel_fail_oom(err, "rope divisors");
-  cel_arch a = cel_xla_arch(arch, c, divisors);
+  cel_arch a = cel_checkpoint_arch(arch, c, divisors);
   cel_storage_source storage = cel_xla_storage(c);
   cel_status s = cel_emit_text(&a, &storage, options, out, err);
   free(divisors);

@@ -43,22 +43,10 @@ static void matrix_arguments(cel_emit *e, cel_emit_weight *w, const char *module
   }
 }
 
-static void shape_words(char *out, size_t n, int64_t experts, int64_t rows, int64_t cols) {
-  char row_text[24] = "any", stack[24] = "";
-  if (rows >= 0) snprintf(row_text, sizeof row_text, "%lld", (long long)rows);
-  if (experts > 0) snprintf(stack, sizeof stack, "%lld, ", (long long)experts);
-  snprintf(out, n, "[%s%s, %lld]", stack, row_text, (long long)cols);
-}
-
 static cel_status find_matrix(cel_emit *e, const char *module, cel_weight_shape want, cel_emit_weight *w, cel_err *err) {
   CEL_TRY(e->source->matrix(e->source->context, module, &w->storage, err));
   const cel_storage *s = &w->storage;
-  if ((want.rows >= 0 && s->rows != want.rows) || s->cols != want.cols || s->experts != want.stack) {
-    char is[80], right[80];
-    shape_words(is, sizeof is, s->experts, s->rows, s->cols);
-    shape_words(right, sizeof right, want.stack, want.rows, want.cols);
-    return cel_fail(err, CEL_MALFORMED, "%s.weight is %s, the config asks for %s", module, is, right);
-  }
+  CEL_TRY(cel_weight_shape_check(&want, module, s->experts, s->rows, s->cols, err));
   w->present = true;
   matrix_arguments(e, w, module);
   return CEL_OK;
