@@ -17,7 +17,7 @@ enum {
   G_IDS = 1 << 6, G_LOGITS = 1 << 7, G_TOKENIZE = 1 << 8, G_TEMPLATE = 1 << 9, G_BENCH = 1 << 10, G_XLA = 1 << 11,
   G_CONTEXT = 1 << 12,
   G_STORE = 1 << 20, G_DOWNLOAD = 1 << 21, G_LIST = 1 << 22, G_REMOVE = 1 << 23,
-  G_CONVERT = 1 << 24, G_QUANTIZE = 1 << 25,
+  G_CONVERT = 1 << 24, G_QUANTIZE = 1 << 25, G_RUN = 1 << 26, G_COMPILE = 1 << 27,
 };
 
 enum { CLI_LIST_MOST = 32, CLI_THREADS_MOST = 256 };
@@ -66,6 +66,8 @@ int cli_print(cel_buf *b, cel_err *err);                           // to stdout,
 // Opens the model of -m (or of the operand) with a progress bar on a terminal when it takes long.
 cel_status cli_open(const cli_options *o, bool need_backend, bool need_tokenizer, int max_sessions, int64_t context,
                     cel_lm **out, cel_err *err);
+// The same, its programs compiled into the folder of -o.
+cel_status cli_open_to_compile(const cli_options *o, cel_lm **out, cel_err *err);
 // The files alone, of a model of any family: out->arch.family may be NULL.
 cel_status cli_open_files(const cli_options *o, cel_lm **out, cel_err *err);
 cel_status cli_model_path(const cli_options *o, cel_buf *out, cel_err *err);

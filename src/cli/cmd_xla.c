@@ -95,12 +95,97 @@ static int run(const cli_options *o) {
   return status ? status : failed ? EXIT_RUNTIME : EXIT_OK;
 }
 
+// ---- cache -------------------------------------------------------------------------------------------
+
+typedef struct listing {
+  cel_buf *out;
+  const char *folder;
+  bool json, only_wrong;
+  int64_t n, wrong, bytes;
+} listing;
+
+static void add_text(cel_buf *b, const char *key, const char *text) {
+  cli_add_key(b, key);
+  cel_json_add_string(b, cel_str_of(text));
+}
+
+static void add_entry(void *context, const cel_xla_cache_entry *e) {
+  listing *l = context;
+  l->n++;
+  l->wrong += e->wrong != NULL;
+  l->bytes += e->bytes;
+  if (l->only_wrong && !e->wrong && !l->json) return;
+  if (l->json) {
+    cel_buf_addz(l->out, l->n > 1 ? ",{" : "{");
+    add_text(l->out, "file", e->file);
+    cli_add_key(l->out, "bytes");
+    cel_buf_printf(l->out, "%lld", (long long)e->bytes);
+    cli_add_key(l->out, "created");
+    cel_buf_printf(l->out, "%lld", (long long)e->created_s);
+    cli_add_key(l->out, "used");
+    cel_buf_printf(l->out, "%lld", (long long)e->used_s);
+    add_text(l->out, "engine", e->engine);
+    add_text(l->out, "engine_version", e->version);
+    add_text(l->out, "target", e->target);
+    add_text(l->out, "note", e->note);
+    if (e->wrong) add_text(l->out, "wrong", e->wrong);
+    cel_buf_addc(l->out, '}');
+  } else if (e->wrong) {
+    cel_buf_printf(l->out, "%s/%s: damaged: %s\n", l->folder, e->file, e->wrong);
+  } else {
+    cel_buf_printf(l->out, "%.12s %9.1f MB  %s %s  %s\n", e->file, (double)e->bytes / 1e6, e->engine, e->target, e->note);
+  }
+}
+
+static int cache_list(const cli_options *o, const char *folder, bool whole) {
+  cel_err err = {0};
+  cel_buf b = {0};
+  listing l = {.out = &b, .folder = folder, .json = o->json, .only_wrong = whole};
+  if (o->json) cel_buf_addc(&b, '[');
+  if (cel_xla_tool_cache(folder, whole, add_entry, &l, &err) != CEL_OK) {
+    cel_buf_deinit(&b);
+    return cli_fail(&err);
+  }
+  if (o->json) cel_buf_addz(&b, "]\n");
+  else cel_buf_printf(&b, "%s: %lld programs, %.1f MB%s", folder, (long long)l.n, (double)l.bytes / 1e6, whole ? "" : "\n");
+  if (!o->json && whole) cel_buf_printf(&b, ", %lld damaged\n", (long long)l.wrong);
+  int status = cli_print(&b, &err);
+  return status ? status : whole && l.wrong ? EXIT_RUNTIME : EXIT_OK;
+}
+
+static int cache_clear(const char *folder) {
+  cel_err err = {0};
+  cel_buf b = {0};
+  int64_t n, bytes;
+  if (cel_xla_tool_cache_clear(folder, &n, &bytes, &err) != CEL_OK) return cli_fail(&err);
+  cel_buf_printf(&b, "%s: %lld programs removed, %.1f MB\n", folder, (long long)n, (double)bytes / 1e6);
+  return cli_print(&b, &err);
+}
+
+static int cache(const cli_options *o) {
+  const char *what = o->n_operands > 1 ? o->operands[1] : "";
+  cel_buf folder = {0};
+  int status = EXIT_USAGE;
+  if (!cel_xla_tool_cache_folder(&folder)) {
+    status = cli_usage("there is no cache folder: neither MLXCEL_CACHE_DIR nor HOME is set");
+  } else if (!strcmp(what, "list") || !strcmp(what, "verify")) {
+    status = cache_list(o, folder.p, *what == 'v');
+  } else if (!strcmp(what, "clear")) {
+    status = cache_clear(folder.p);
+  } else {
+    status = cli_usage("mlxcel xla cache takes list, verify or clear");
+  }
+  cel_buf_deinit(&folder);
+  return status;
+}
+
 int cmd_xla(const cli_options *o) {
   const char *what = o->n_operands ? o->operands[0] : "";
   if (!strcmp(what, "emit")) return emit_or_explain(o, false);
   if (!strcmp(what, "explain")) return emit_or_explain(o, true);
   if (!strcmp(what, "run")) return run(o);
-  return cli_usage("say which tool: mlxcel xla emit, run or explain (mlxcel xla --help shows how)");
+  if (!strcmp(what, "cache")) return cache(o);
+  return cli_usage("say which tool: mlxcel xla emit, run, explain or cache (mlxcel xla --help shows how)");
 }
 
 #else

@@ -80,21 +80,41 @@ cel_status cli_open_files(const cli_options *o, cel_lm **out, cel_err *err) {
   return s;
 }
 
-cel_status cli_open(const cli_options *o, bool need_backend, bool need_tokenizer, int max_sessions, int64_t context,
-                    cel_lm **out, cel_err *err) {
+// Everything the options of a model say. `seen` draws the bar.
+static cel_load_options load_options(const cli_options *o, int max_sessions, int64_t context, bar *seen) {
+  *seen = (bar){.start_ms = cel_now_ms()};
+  return (cel_load_options){.n_threads = (int)CEL_MIN(o->threads, CLI_THREADS_MOST), .context = context,
+                            .max_sessions = max_sessions, .prefill_chunk = (int)CEL_MIN(o->prefill_chunk, 65536),
+                            .device = o->device, .artifact = o->artifact,
+                            .artifact_use = o->artifact_rebuild ? CEL_ARTIFACT_REBUILD : CEL_ARTIFACT_USE,
+                            .progress = progress, .progress_context = seen};
+}
+
+static cel_status open_with(const cli_options *o, const cel_lm_options *q, const bar *b, cel_lm **out, cel_err *err) {
   cel_buf path = {0};
   cel_status s = cli_model_path(o, &path, err);
-  bar b = {.start_ms = cel_now_ms()};
-  if (s == CEL_OK) {
-    cel_lm_options q = {.need_backend = need_backend, .need_tokenizer = need_tokenizer, .backend = o->backend, .adapter = o->adapter};
-    q.load = (cel_load_options){.n_threads = (int)CEL_MIN(o->threads, CLI_THREADS_MOST), .context = context,
-                                .max_sessions = max_sessions, .prefill_chunk = (int)CEL_MIN(o->prefill_chunk, 65536),
-                                .progress = progress, .progress_context = &b};
-    s = cel_lm_open(path.p, &q, out, err);
-  }
-  if (b.shown) fputs("\r\033[K", stderr);
+  if (s == CEL_OK) s = cel_lm_open(path.p, q, out, err);
+  if (b->shown) fputs("\r\033[K", stderr);
   cel_buf_deinit(&path);
   return s;
+}
+
+cel_status cli_open(const cli_options *o, bool need_backend, bool need_tokenizer, int max_sessions, int64_t context,
+                    cel_lm **out, cel_err *err) {
+  bar b;
+  cel_lm_options q = {.need_backend = need_backend, .need_tokenizer = need_tokenizer, .backend = o->backend, .adapter = o->adapter};
+  q.load = load_options(o, max_sessions, context, &b);
+  return open_with(o, &q, &b, out, err);
+}
+
+cel_status cli_open_to_compile(const cli_options *o, cel_lm **out, cel_err *err) {
+  bar b;
+  cel_lm_options q = {.need_backend = true, .backend = o->backend, .adapter = o->adapter};
+  q.load = load_options(o, (int)o->rows, o->context, &b);
+  q.load.artifact = o->artifact_folder;
+  q.load.artifact_use = CEL_ARTIFACT_MAKE;
+  q.load.artifact_logits = o->with_logits;
+  return open_with(o, &q, &b, out, err);
 }
 
 // ---- input -----------------------------------------------------------------------------------------

@@ -19,11 +19,23 @@
 typedef struct cel_model_handle cel_model_handle;  // a model loaded by a backend
 typedef struct cel_session cel_session;            // one sequence
 
+// What a folder of programs compiled ahead is for.
+typedef enum cel_artifact_use {
+  CEL_ARTIFACT_USE,      // all programs come from it; one compiled for something else is refused
+  CEL_ARTIFACT_REBUILD,  // the same, but then it is compiled anew
+  CEL_ARTIFACT_MAKE,     // it is compiled anew
+} cel_artifact_use;
+
 typedef struct cel_load_options {
   int n_threads;         // 0: all cores
   int64_t context;       // most tokens of one session; 0: the model's own limit
   int max_sessions;      // open at once; 0: 1
   int prefill_chunk;     // tokens per prefill call; 0: the backend's choice
+  const char *device;    // the backend's word for what it runs on; NULL: what its variable says
+  int n_devices;         // that share the model; 0: 1
+  const char *artifact;  // a folder of programs compiled ahead; NULL: none
+  cel_artifact_use artifact_use;
+  bool artifact_logits;  // CEL_ARTIFACT_MAKE: also the programs of `logits`
   // Called now and then while loading; may be NULL. Returning false cancels (CEL_CANCELLED).
   bool (*progress)(void *context_pointer, double fraction);
   void *progress_context;

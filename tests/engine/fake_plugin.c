@@ -1,4 +1,5 @@
 // PJRT plugins with one thing wrong each; FAKE_WORKS goes as far as a client with one device.
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/xla/engine/pjrt/pjrt_abi.h"
@@ -11,6 +12,8 @@ struct cel_pjrt_error {
 struct cel_pjrt_client {
   int64_t cpu_device_count;
 };
+
+extern int fake_compilations;
 
 static const char refusal[] = "the driver is\nolder than the plugin";
 static struct cel_pjrt_error the_error = {refusal};
@@ -62,6 +65,58 @@ static cel_pjrt_error *devices(cel_pjrt_devices_args *a) {
   return NULL;
 }
 
+// ---- programs: a compiled one is its own text behind a mark -------------------------------------------------
+
+int fake_compilations;  // so far, for tests to look at
+static const char mark[5] = "FAKE:";
+
+struct cel_pjrt_loaded {
+  char *text;
+  size_t n;
+};
+
+static struct cel_pjrt_loaded *loaded_of(const char *text, size_t n) {
+  struct cel_pjrt_loaded *l = malloc(sizeof *l);
+  *l = (struct cel_pjrt_loaded){malloc(n + 1), n};
+  memcpy(l->text, text, n);
+  return l;
+}
+static cel_pjrt_error *compile(cel_pjrt_compile_args *a) {
+  fake_compilations++;
+  a->executable = loaded_of(a->program->code, a->program->code_bytes);
+  return NULL;
+}
+static cel_pjrt_error *loaded_destroy(cel_pjrt_loaded_args *a) {
+  free(a->loaded->text);
+  free(a->loaded);
+  return NULL;
+}
+static cel_pjrt_error *get_executable(cel_pjrt_get_executable_args *a) {
+  a->executable = (cel_pjrt_executable *)(void *)a->loaded;
+  return NULL;
+}
+static cel_pjrt_error *executable_destroy(cel_pjrt_executable_args *a) {
+  (void)a;
+  return NULL;
+}
+static void free_bytes(cel_pjrt_serialized *bytes_of) { free(bytes_of); }
+static cel_pjrt_error *serialize(cel_pjrt_serialize_args *a) {
+  const struct cel_pjrt_loaded *l = (const void *)a->executable;
+  a->n = sizeof mark + l->n;
+  char *bytes = malloc(a->n);
+  memcpy(bytes, mark, sizeof mark);
+  memcpy(bytes + sizeof mark, l->text, l->n);
+  a->bytes = bytes;
+  a->bytes_of = (cel_pjrt_serialized *)(void *)bytes;
+  a->free_bytes = free_bytes;
+  return NULL;
+}
+static cel_pjrt_error *deserialize(cel_pjrt_deserialize_args *a) {
+  if (a->n < sizeof mark || memcmp(a->bytes, mark, sizeof mark) != 0) return &the_error;
+  a->loaded = loaded_of(a->bytes + sizeof mark, a->n - sizeof mark);
+  return NULL;
+}
+
 static cel_pjrt_api table = {
     .head = {CEL_PJRT_SIZE(cel_pjrt_api, buffer_to_host), NULL},
     .version = {{0, NULL}, CEL_PJRT_MAJOR, CEL_PJRT_MINOR_LEAST},
@@ -72,6 +127,12 @@ static cel_pjrt_api table = {
     .client_destroy = client_destroy,
     .client_platform_name = platform_name,
     .client_addressable_devices = devices,
+    .client_compile = compile,
+    .executable_destroy = executable_destroy,
+    .executable_serialize = serialize,
+    .loaded_destroy = loaded_destroy,
+    .loaded_get_executable = get_executable,
+    .executable_deserialize = deserialize,
 };
 
 const cel_pjrt_api *GetPjrtApi(void);

@@ -1,5 +1,6 @@
 // Finding and opening PJRT plugins, whole and broken.
 #define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "backend/xla/engine/pjrt/pjrt_plugin.h"
+#include "backend/xla/engine/pjrt/pjrt_program.h"
 
 static const char *plugin(const char *kind) {
   static char path[512];
@@ -116,6 +117,64 @@ static void the_first_folder_that_has_the_wheel_wins(void **state) {
   assert_int_equal(system(command), 0);
 }
 
+// ---- compiled programs that are kept -------------------------------------------------------------------------
+
+static void compile_with(cel_pjrt *p, const char *text, const char *want) {
+  cel_pjrt_loaded *loaded;
+  cel_err err = {0};
+  assert_int_equal(cel_pjrt_compile(p, cel_str_of(text), "a program", &loaded, &err), CEL_OK);
+  const struct { char *text; size_t n; } *fake = (const void *)loaded;
+  assert_int_equal(fake->n, strlen(want));
+  assert_memory_equal(fake->text, want, fake->n);
+  cel_pjrt_drop_program(p, loaded);
+}
+
+static void overwrite_entry(cel_artifact_store *store, const cel_artifact_parts *parts, const char *bytes) {
+  cel_artifact a;
+  assert_int_equal(cel_artifact_begin(store, parts, &a, NULL), CEL_OK);
+  assert_non_null(a.bytes);
+  assert_int_equal(cel_artifact_reject(&a, "by a test", NULL), CEL_OK);
+  cel_artifact_put(&a, bytes, (int64_t)strlen(bytes));
+  cel_artifact_end(&a);
+}
+
+static void a_kept_program_is_loaded_not_compiled(void **state) {
+  (void)state;
+  char folder[] = "/tmp/cel-pjrt-XXXXXX", command[100];
+  cel_pjrt p;
+  cel_err err = {0};
+  assert_non_null(mkdtemp(folder));
+  cel_artifact_options o = {.folder = folder};
+  assert_int_equal(cel_pjrt_open(plugin("works"), "", &p, &err), CEL_OK);
+  cel_pjrt_identify(&p, plugin("works"));
+  assert_non_null(strstr(p.version, "libfake_plugin_works.so PJRT 0.33"));
+  assert_string_equal(p.target, "fake");
+  void *library = dlopen(plugin("works"), RTLD_NOW);
+  int *compilations = dlsym(library, "fake_compilations");
+  *compilations = 0;
+  compile_with(&p, "module A", "module A");
+  compile_with(&p, "module A", "module A");
+  assert_int_equal(*compilations, 2);  // there is no store yet
+  assert_int_equal(cel_artifact_open(&o, &p.artifacts, &err), CEL_OK);
+  for (int i = 0; i < 3; i++) compile_with(&p, "module A", "module A");
+  compile_with(&p, "module B", "module B");
+  assert_int_equal(*compilations, 4);
+  cel_artifact_parts parts = {CEL_STR("module A"), "pjrt", p.version, "", p.target, ""};
+  overwrite_entry(p.artifacts, &parts, "FAKE:module Z");  // whole by its digests: it is what is loaded
+  compile_with(&p, "module A", "module Z");
+  overwrite_entry(p.artifacts, &parts, "of a plugin that wrote in other ways");  // refused by the plugin: made anew
+  for (int i = 0; i < 2; i++) compile_with(&p, "module A", "module A");
+  assert_int_equal(*compilations, 5);
+  setenv("XLA_FLAGS", "--xla_something", 1);  // other flags, another program
+  compile_with(&p, "module A", "module A");
+  unsetenv("XLA_FLAGS");
+  assert_int_equal(*compilations, 6);
+  cel_artifact_close(p.artifacts);
+  cel_pjrt_close(&p);
+  snprintf(command, sizeof command, "rm -r '%s'", folder);
+  assert_int_equal(system(command), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_library_without_the_symbol_is_no_plugin),
@@ -125,6 +184,7 @@ int main(void) {
       cmocka_unit_test(what_cannot_be_loaded_is_said_by_the_loader),
       cmocka_unit_test(names_and_paths_are_looked_up),
       cmocka_unit_test(the_first_folder_that_has_the_wheel_wins),
+      cmocka_unit_test(a_kept_program_is_loaded_not_compiled),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@ import glob
 import os
 import subprocess
 import sys
+import tempfile
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "oracle")
 
@@ -52,6 +53,9 @@ def main():
     parser.add_argument("--table")
     a = parser.parse_args()
     names, env = a.only.split(",") if a.only else folders(), environment(a.device)
+    if "MLXCEL_CACHE_DIR" not in os.environ:  # what is compiled here is not kept
+        cache = tempfile.TemporaryDirectory()
+        env["MLXCEL_CACHE_DIR"] = cache.name
     ok, said = run(a.program, names[0], env)
     if not ok and "no PJRT plugin is installed" in said:
         print("skipped: " + said)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/xla/xla_artifacts.h"
 #include "backend/xla/xla_options.h"
 #include "backend/xla/xla_storage.h"
 #include "model/arch_of_files.h"
@@ -71,9 +72,11 @@ static cel_status make_buffers(cel_xla_model *m, cel_err *err) {
 
 static cel_status open_engine(cel_xla_model *m, const cel_load_options *o, const cel_xla_options *x, cel_err *err) {
   const char *rest;
-  CEL_TRY(cel_engine_find(x->device, &m->driver, &rest, err));
+  CEL_TRY(cel_engine_find(o->device ? o->device : x->device, &m->driver, &rest, err));
+  CEL_TRY(cel_xla_open_artifacts(m, o, x, err));
   cel_engine_options engine = {.device = rest, .precision = x->precision, .n_threads = o->n_threads,
-                               .plugin_folders = x->plugin_folders, .plugin_options = x->plugin_options};
+                               .plugin_folders = x->plugin_folders, .plugin_options = x->plugin_options,
+                              .artifacts = m->artifacts};
   CEL_TRY(m->driver->open(&engine, &m->engine, err));
   cel_engine_description d;
   m->driver->describe(m->engine, &d);
@@ -107,15 +110,20 @@ cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
   }
   m->base.arch = cel_checkpoint_arch(arch, checkpoint, m->rope_divisors);
   m->storage = cel_xla_storage(checkpoint);
+  m->n_devices = 1;
+  m->capacity_pinned = x.capacity > 0;
   m->base.n_rows = options->max_sessions > 0 ? options->max_sessions : 1;
   m->base.prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_XLA_PREFILL_CHUNK;
   cel_status s = head_rows(m, &m->base.vocab, err);
   if (s == CEL_OK) s = open_engine(m, options, &x, err);
   if (s == CEL_OK) m->base.capacity = choose_capacity(arch, m->driver->lazy_states, options, &x);
+  bool make = false;
+  if (s == CEL_OK) s = cel_xla_settle_artifacts(m, options, &make, err);
   if (s == CEL_OK) s = cel_sequences_init(&m->base, err);
   if (s == CEL_OK) s = make_buffers(m, err);
   if (s == CEL_OK) s = make_states(m, err);
   if (s == CEL_OK) s = check_weights(m, err);
+  if (s == CEL_OK && make) s = cel_xla_make_artifacts(m, options, err);
   if (s == CEL_OK) s = cel_checkpoint_intact(checkpoint, cel_checkpoint_touch(checkpoint, options->progress, options->progress_context, err), err);
   if (s != CEL_OK) {
     cel_xla_unload(&m->base);
@@ -144,6 +152,7 @@ void cel_xla_unload(cel_model_handle *handle) {
     for (int i = 0; i < CEL_STATE_COUNT; i++) m->driver->release(m->states[i]);
     m->driver->close(m->engine);
   }
+  cel_artifact_close(m->artifacts);
   for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) free(m->rope_freqs[i]);
   free(m->weights);
   free(m->positions);

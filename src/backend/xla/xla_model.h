@@ -7,7 +7,7 @@
 #include "backend/xla/engine/engine.h"
 #include "session/sequence/sequence.h"
 
-enum { CEL_XLA_PREFILL_CHUNK = 512, CEL_XLA_PROGRAMS_MOST = 16 };
+enum { CEL_XLA_PREFILL_CHUNK = 512, CEL_XLA_PROGRAMS_MOST = 16, CEL_XLA_CAPACITY_MOST = INT32_MAX };
 
 typedef struct cel_xla_program {  // one entry point, compiled for one number of tokens
   cel_emit_options options;
@@ -28,10 +28,13 @@ typedef struct cel_xla_model {
   cel_storage_source storage;
   float *rope_divisors;  // [head_dim / 2]
   const cel_engine_driver *driver;
+  cel_artifact_store *artifacts;  // NULL: none
+  int n_devices;
   cel_engine *engine;
   cel_buffer **weights;  // [checkpoint->n_tensors], made when first asked for
   int64_t weights_bytes;
   cel_buffer *states[CEL_STATE_COUNT];  // of all rows; NULL: the architecture has no such one
+  bool capacity_pinned;  // by the variable
   cel_hlo_dots dots;     // how the engine is asked to take products
   cel_xla_program *programs[CEL_XLA_PROGRAMS_MOST];
   int64_t clock;

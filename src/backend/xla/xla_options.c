@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 const cel_env_row cel_xla_environment[] = {
     {"MLXCEL_XLA_DEVICE", "native, native:cpu, pjrt, pjrt:NAME, pjrt:PATH", "native",
      "engine and device that run the emitted StableHLO; NAME is cpu, cuda, rocm, oneapi, tpu or metal, PATH a PJRT plugin"},
@@ -14,6 +16,8 @@ const cel_env_row cel_xla_environment[] = {
     {"MLXCEL_XLA_PJRT_OPTIONS", "name=value, parted by commas", "none",
      "given to the PJRT plugin when its client is made, for instance preallocate=false"},
     {"MLXCEL_XLA_CONTEXT_CAPACITY", "1 .. 1048576", "the model's own limit", "most tokens of one session"},
+    {"MLXCEL_XLA_ARTIFACT_LIMIT", "bytes, or a number with K, M, G or T behind it; 0: none are kept", "4G",
+     "most bytes of compiled programs in MLXCEL_CACHE_DIR/artifacts; the least recently used go"},
     {"MLXCEL_CPU", "scalar, avx2, avx512, vnni, neon, dotprod", "the best this processor has",
      "level of the CPU kernels, for comparing them"},
     {0}};
@@ -51,11 +55,25 @@ static cel_status integer(const char *name, const char *value, int64_t most, int
   return CEL_OK;
 }
 
+static cel_status size(const char *name, const char *value, int64_t otherwise, int64_t *out, cel_err *err) {
+  static const char units[] = "KMGT";
+  *out = otherwise;
+  if (!*value) return CEL_OK;
+  char *end;
+  errno = 0;
+  long long n = strtoll(value, &end, 10);
+  const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+  int64_t factor = unit ? (int64_t)1 << 10 * (unit - units + 1) : 1;
+  bool ok = !errno && *value >= '0' && *value <= '9' && (unit ? !end[1] : !*end) && cel_mul_i64(n, factor, out);
+  return ok ? CEL_OK : cel_fail(err, CEL_INVALID, "%s=%s: accepted is a whole number from 0, with K, M, G or T behind it", name, value);
+}
+
 cel_status cel_xla_options_read(cel_xla_options *out, cel_err *err) {
   static const char *const precisions[] = {"f32", "i16", "f16", "bf16", NULL};
   *out = (cel_xla_options){.device = variable("MLXCEL_XLA_DEVICE"), .precision = variable("MLXCEL_XLA_PRECISION"),
                            .plugin_folders = variable("MLXCEL_XLA_PJRT_PATH"),
                            .plugin_options = variable("MLXCEL_XLA_PJRT_OPTIONS")};
   CEL_TRY(one_of("MLXCEL_XLA_PRECISION", out->precision, precisions, err));
+  CEL_TRY(size("MLXCEL_XLA_ARTIFACT_LIMIT", variable("MLXCEL_XLA_ARTIFACT_LIMIT"), (int64_t)4 << 30, &out->artifact_limit, err));
   return integer("MLXCEL_XLA_CONTEXT_CAPACITY", variable("MLXCEL_XLA_CONTEXT_CAPACITY"), 1 << 20, &out->capacity, err);
 }

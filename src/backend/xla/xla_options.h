@@ -10,6 +10,7 @@ typedef struct cel_xla_options {
   const char *precision;  // "" for the engine's default
   const char *plugin_folders, *plugin_options;
   int64_t capacity;       // 0: not set
+  int64_t artifact_limit;  // bytes of the store of compiled programs; 0: none is kept
 } cel_xla_options;
 
 extern const cel_env_row cel_xla_environment[];  // ended by a NULL name

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/xla/engine/engine.h"
+#include "backend/xla/xla_artifacts.h"
 #include "backend/xla/xla_options.h"
 #include "backend/xla/xla_storage.h"
 #include "model/arch_of_files.h"
@@ -80,6 +81,19 @@ cel_status cel_xla_tool_explain(const cel_arch *arch, const cel_checkpoint *c, c
   if (e) d->close(e);
   cel_program_free(p);
   return s;
+}
+
+// ---- the store -------------------------------------------------------------------------------------
+
+bool cel_xla_tool_cache_folder(cel_buf *out) { return cel_xla_artifact_folder(out); }
+
+cel_status cel_xla_tool_cache(const char *folder, bool whole, void (*entry)(void *context, const cel_xla_cache_entry *e),
+                              void *context, cel_err *err) {
+  return cel_artifact_each(folder, whole, entry, context, err);
+}
+
+cel_status cel_xla_tool_cache_clear(const char *folder, int64_t *n, int64_t *bytes, cel_err *err) {
+  return cel_artifact_clear(folder, n, bytes, err);
 }
 
 // ---- run and check -----------------------------------------------------------------------------------

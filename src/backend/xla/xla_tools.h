@@ -3,6 +3,7 @@
 #define CEL_XLA_TOOLS_H
 
 #include "arch/arch.h"
+#include "backend/xla/artifact/artifact.h"
 #include "backend/xla/emit/emit.h"
 #include "base/str.h"
 #include "model/checkpoint.h"
@@ -37,5 +38,16 @@ typedef struct cel_xla_check_counts {
 } cel_xla_check_counts;
 CEL_MUST_CHECK cel_status cel_xla_tool_check(cel_str text, const char *name, cel_xla_check_counts *counts, cel_buf *out,
                                              cel_err *err);
+
+// ---- the store of compiled programs ----------------------------------------------------------------------
+
+typedef cel_artifact_info cel_xla_cache_entry;
+// The folder of the store; false where there is none (neither MLXCEL_CACHE_DIR nor HOME is set).
+bool cel_xla_tool_cache_folder(cel_buf *out);
+// As cel_artifact_each and cel_artifact_clear.
+CEL_MUST_CHECK cel_status cel_xla_tool_cache(const char *folder, bool whole,
+                                             void (*entry)(void *context, const cel_xla_cache_entry *e), void *context,
+                                             cel_err *err);
+CEL_MUST_CHECK cel_status cel_xla_tool_cache_clear(const char *folder, int64_t *n, int64_t *bytes, cel_err *err);
 
 #endif

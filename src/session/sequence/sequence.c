@@ -333,14 +333,13 @@ int64_t cel_sequence_length(const cel_session *s) { return s->n; }
 const int32_t *cel_sequence_tokens(const cel_session *s) { return s->tokens; }
 
 cel_status cel_sequence_logits_of(cel_model_handle *m, const cel_prompt *prompt, float *out, cel_err *err) {
-  enum { LOGITS_CHUNK = 64 };
   cel_session_options options = {.max_tokens = -1};
   cel_sampling_init(&options.sampling);
   cel_session *s;
   CEL_TRY(cel_sequence_open(m, &options, &s, err));
   cel_status status = check_prompt(s, prompt, err);
   for (int64_t at = 0; status == CEL_OK && at < prompt->n;) {
-    int64_t left = prompt->n - at, count = m->run->chunk_size(m, left, CEL_MIN(left, CEL_MIN(m->prefill_chunk, LOGITS_CHUNK)));
+    int64_t left = prompt->n - at, count = m->run->chunk_size(m, left, CEL_MIN(left, CEL_MIN(m->prefill_chunk, CEL_SEQUENCE_LOGITS_CHUNK)));
     const float *logits = NULL;
     status = m->run->prefill(m, s->row, prompt->ids + at, at, count, prompt->n, CEL_SEQUENCE_ALL, &logits, err);
     if (status == CEL_OK) memcpy(out + at * m->vocab, logits, (size_t)(count * m->vocab) * sizeof *out);

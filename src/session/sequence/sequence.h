@@ -13,6 +13,8 @@
 
 #include "session/session.h"
 
+enum { CEL_SEQUENCE_LOGITS_CHUNK = 64 };  // most tokens of a chunk that all have logits
+
 typedef enum cel_sequence_logits {
   CEL_SEQUENCE_LAST,  // of the last position: [vocab]
   CEL_SEQUENCE_ALL,   // of all: [count][vocab]

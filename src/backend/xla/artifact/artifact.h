@@ -71,7 +71,7 @@ void cel_artifact_put(cel_artifact *a, const void *bytes, int64_t n);
 void cel_artifact_end(cel_artifact *a);  // a zeroed one is fine
 
 typedef struct cel_artifact_counts {
-  int64_t found, made;  // entries since the store was opened
+  int64_t found, made, kept;  // since the store was opened: looked up, made anew, and of these written
 } cel_artifact_counts;
 void cel_artifact_count(const cel_artifact_store *store, cel_artifact_counts *out);
 

@@ -185,7 +185,8 @@ void cel_artifact_put(cel_artifact *a, const void *bytes, int64_t n) {
   cel_err err = {0};
   file_name(name, sizeof name, a);
   if (cel_artifact_write(s->folder, name, &h, bytes, n, &err) != CEL_OK) warn_once(s, err.text);
-  else if (s->limit_bytes > 0) cel_artifact_evict(s->folder, s->limit_bytes, name);
+  else s->counts.kept++;
+  if (s->limit_bytes > 0) cel_artifact_evict(s->folder, s->limit_bytes, name);
   unlock(a);
 }
 

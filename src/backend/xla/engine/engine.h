@@ -28,6 +28,7 @@ typedef struct cel_engine_options {
 
 typedef struct cel_engine_description {
   const char *engine, *device, *precision, *isa;  // lent, as long as the engine
+  const char *version, *target;  // of what compiles and of what it compiles for, as in the keys of artifacts; NULL: it keeps none
   int n_threads;
   int64_t arena_bytes;  // intermediates and scratch held now
 } cel_engine_description;

@@ -27,6 +27,8 @@ enum {
 #define CEL_PJRT_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
 // Objects of the plugin.
+typedef struct cel_pjrt_serialized cel_pjrt_serialized;  // holds the bytes of a program
+typedef struct cel_pjrt_description cel_pjrt_description;  // of a device
 typedef struct cel_pjrt_error cel_pjrt_error;
 typedef struct cel_pjrt_event cel_pjrt_event;
 typedef struct cel_pjrt_client cel_pjrt_client;
@@ -142,6 +144,19 @@ typedef struct cel_pjrt_devices_args {  // addressable devices
   size_t n;
 } cel_pjrt_devices_args;
 
+typedef struct cel_pjrt_describe_args {
+  cel_pjrt_head head;
+  cel_pjrt_device *device;
+  cel_pjrt_description *description;  // out, the device's
+} cel_pjrt_describe_args;
+
+typedef struct cel_pjrt_kind_args {  // "NVIDIA H200", "cpu"
+  cel_pjrt_head head;
+  cel_pjrt_description *description;
+  const char *text;  // out, the description's, not terminated
+  size_t text_bytes;
+} cel_pjrt_kind_args;
+
 typedef struct cel_pjrt_program {
   cel_pjrt_head head;
   const char *code;  // the plugin only reads it in a compilation
@@ -228,6 +243,26 @@ typedef struct cel_pjrt_get_executable_args {
   cel_pjrt_executable *executable;  // out, the caller's
 } cel_pjrt_get_executable_args;
 
+// Bytes that the same build of the plugin can load again. `free_bytes` is called once on `bytes_of`, which keeps them.
+typedef struct cel_pjrt_serialize_args {
+  cel_pjrt_head head;
+  const cel_pjrt_executable *executable;
+  const char *bytes;  // out
+  size_t n;           // out
+  cel_pjrt_serialized *bytes_of;                   // out
+  void (*free_bytes)(cel_pjrt_serialized *bytes_of);  // out
+} cel_pjrt_serialize_args;
+
+typedef struct cel_pjrt_deserialize_args {
+  cel_pjrt_head head;
+  cel_pjrt_client *client;
+  const char *bytes;
+  size_t n;
+  cel_pjrt_loaded *loaded;  // out, the caller's
+  const char *options;      // instead of the compile options among the bytes; not in 0.33
+  size_t options_bytes;
+} cel_pjrt_deserialize_args;
+
 // An argument with tf.aliasing_output is consumed by a run (its buffer may only be destroyed afterwards) unless
 // its index is listed in `kept`.
 typedef struct cel_pjrt_execute_options {
@@ -285,16 +320,22 @@ typedef struct cel_pjrt_api {
   cel_pjrt_error *(*client_compile)(cel_pjrt_compile_args *);  // entry 20
   cel_pjrt_unused client_default_assignment;
   cel_pjrt_error *(*client_buffer_from_host)(cel_pjrt_from_host_args *);
-  cel_pjrt_unused device_description[6], device[6], memory[5];
+  cel_pjrt_unused device_description[3];
+  cel_pjrt_error *(*description_kind)(cel_pjrt_kind_args *);  // entry 26
+  cel_pjrt_unused device_description_text[2];
+  cel_pjrt_error *(*device_describe)(cel_pjrt_describe_args *);  // entry 29
+  cel_pjrt_unused device[5], memory[5];
   cel_pjrt_error *(*executable_destroy)(cel_pjrt_executable_args *);  // entry 40
   cel_pjrt_unused executable_name, executable_replicas, executable_partitions;
   cel_pjrt_error *(*executable_results)(cel_pjrt_count_args *);
-  cel_pjrt_unused executable_other[5];
+  cel_pjrt_unused executable_other[4];
+  cel_pjrt_error *(*executable_serialize)(cel_pjrt_serialize_args *);  // entry 49
   cel_pjrt_error *(*loaded_destroy)(cel_pjrt_loaded_args *);  // entry 50
   cel_pjrt_error *(*loaded_get_executable)(cel_pjrt_get_executable_args *);
   cel_pjrt_unused loaded_devices, loaded_delete, loaded_is_deleted;
   cel_pjrt_error *(*loaded_execute)(cel_pjrt_execute_args *);
-  cel_pjrt_unused executable_deserialize, loaded_fingerprint;
+  cel_pjrt_error *(*executable_deserialize)(cel_pjrt_deserialize_args *);
+  cel_pjrt_unused loaded_fingerprint;
   cel_pjrt_error *(*buffer_destroy)(cel_pjrt_buffer_args *);  // entry 58
   cel_pjrt_unused buffer_other[11];
   cel_pjrt_error *(*buffer_to_host)(cel_pjrt_to_host_args *);  // entry 70
@@ -305,6 +346,8 @@ _Static_assert(offsetof(cel_pjrt_api, error_destroy) == 2 * sizeof(size_t) + siz
                "the table begins behind two heads and two version numbers");
 _Static_assert(CEL_PJRT_ENTRY(client_create) == 10 && CEL_PJRT_ENTRY(client_compile) == 20 &&
                    CEL_PJRT_ENTRY(client_buffer_from_host) == 22 && CEL_PJRT_ENTRY(executable_destroy) == 40 &&
+                   CEL_PJRT_ENTRY(description_kind) == 26 && CEL_PJRT_ENTRY(device_describe) == 29 &&
+                   CEL_PJRT_ENTRY(executable_serialize) == 49 && CEL_PJRT_ENTRY(executable_deserialize) == 56 &&
                    CEL_PJRT_ENTRY(loaded_destroy) == 50 && CEL_PJRT_ENTRY(loaded_execute) == 55 &&
                    CEL_PJRT_ENTRY(buffer_destroy) == 58 && CEL_PJRT_ENTRY(buffer_to_host) == 70,
                "entries of the table where the interface has them");

@@ -53,7 +53,9 @@ static cel_status open_plugin(cel_engine *e, const cel_engine_options *o, cel_er
   cel_buf path = {0};
   cel_status s = cel_pjrt_find(o->device, o->plugin_folders ? o->plugin_folders : "", &path, err);
   if (s == CEL_OK) s = cel_pjrt_open(path.p, o->plugin_options ? o->plugin_options : "", &e->pjrt, err);
+  if (s == CEL_OK) cel_pjrt_identify(&e->pjrt, path.p);
   cel_buf_deinit(&path);
+  e->pjrt.artifacts = o->artifacts;
   snprintf(e->precision, sizeof e->precision, "%s", *o->precision ? o->precision : "f32");
   return s;
 }
@@ -78,6 +80,7 @@ static cel_status pjrt_open(const cel_engine_options *o, cel_engine **out, cel_e
 
 static void pjrt_describe(const cel_engine *e, cel_engine_description *out) {
   *out = (cel_engine_description){.engine = "pjrt", .device = e->pjrt.platform, .precision = e->precision, .isa = "",
+                                  .version = e->pjrt.version, .target = e->pjrt.target,
                                   .arena_bytes = cel_results_bytes(&e->results)};
 }
 
@@ -163,6 +166,17 @@ static cel_status make_lists(cel_executable *x, cel_buffer *const *weights, cel_
   return CEL_OK;
 }
 
+// "llama_decode tensor<4xi32> tensor<4xi32>": the module and its inputs.
+static void note_of(const cel_program *p, char *out, size_t bytes) {
+  int n = snprintf(out, bytes, "%s", p->module->name ? p->module->name : p->entry->name);
+  for (int i = 0; i < p->n_params && n > 0 && (size_t)n < bytes; i++) {
+    char type[128];
+    if (p->params[i].kind != CEL_PARAM_INPUT) continue;
+    cel_hlo_type_text(p->params[i].type, type, sizeof type);
+    n += snprintf(out + n, bytes - (size_t)n, " %s", type);
+  }
+}
+
 static cel_status pjrt_compile(cel_engine *e, const cel_program *program, cel_buffer *const *weights, cel_executable **out,
                                cel_err *err) {
   *out = NULL;
@@ -171,9 +185,11 @@ static cel_status pjrt_compile(cel_engine *e, const cel_program *program, cel_bu
   x->engine = e;
   x->program = program;
   cel_buf text = {0};
+  char note[128];
+  note_of(program, note, sizeof note);
   cel_status s = make_lists(x, weights, err);
   if (s == CEL_OK) s = cel_hlo_print(program->module, &text, err);
-  if (s == CEL_OK) s = cel_pjrt_compile(&e->pjrt, cel_buf_str(&text), &x->loaded, err);
+  if (s == CEL_OK) s = cel_pjrt_compile(&e->pjrt, cel_buf_str(&text), note, &x->loaded, err);
   cel_buf_deinit(&text);
   if (s != CEL_OK) {
     pjrt_discard(x);

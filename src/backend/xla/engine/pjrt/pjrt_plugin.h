@@ -8,10 +8,11 @@
 #define CEL_XLA_ENGINE_PJRT_PJRT_PLUGIN_H
 
 #include "backend/xla/engine/pjrt/pjrt_abi.h"
+#include "backend/xla/artifact/artifact.h"
 #include "base/status.h"
 #include "base/str.h"
 
-enum { CEL_PJRT_NAME_BYTES = 64 };
+enum { CEL_PJRT_NAME_BYTES = 64, CEL_PJRT_VERSION_BYTES = 112, CEL_PJRT_TARGET_BYTES = 96 };
 
 typedef struct cel_pjrt {
   const cel_pjrt_api *api;
@@ -19,6 +20,9 @@ typedef struct cel_pjrt {
   cel_pjrt_device *device;  // the first addressable one
   size_t n_devices;
   char platform[CEL_PJRT_NAME_BYTES];  // the plugin's word: "cpu", "cuda", ...
+  // For the keys of compiled programs: which build of which plugin, and what its programs run on.
+  char version[CEL_PJRT_VERSION_BYTES], target[CEL_PJRT_TARGET_BYTES];
+  cel_artifact_store *artifacts;  // set by whoever has one; lent; NULL: programs are not kept
 } cel_pjrt;
 
 #define CEL_PJRT_HEAD(type, last) \

@@ -37,17 +37,6 @@ cel_status cel_pjrt_download(const cel_pjrt *p, cel_pjrt_buffer *b, void *data, 
   return cel_pjrt_wait(p, a.done, "reading a result from the device", err);
 }
 
-cel_status cel_pjrt_compile(const cel_pjrt *p, cel_str text, cel_pjrt_loaded **out, cel_err *err) {
-  *out = NULL;
-  cel_pjrt_program program = {.head = CEL_PJRT_HEAD(cel_pjrt_program, format_bytes), .code = text.p, .code_bytes = text.n,
-                              .format = "mlir", .format_bytes = 4};
-  cel_pjrt_compile_args a = {.head = CEL_PJRT_HEAD(cel_pjrt_compile_args, executable), .client = p->client,
-                             .program = &program, .options = CEL_PJRT_ONE_DEVICE, .options_bytes = CEL_PJRT_ONE_DEVICE_BYTES};
-  CEL_TRY(cel_pjrt_check(p, p->api->client_compile(&a), "compiling for the device", err));
-  *out = a.executable;
-  return CEL_OK;
-}
-
 cel_status cel_pjrt_run(const cel_pjrt *p, cel_pjrt_loaded *program, cel_pjrt_buffer *const *arguments, size_t n_arguments,
                         cel_pjrt_buffer **results, cel_err *err) {
   cel_pjrt_execute_options options = {.head = CEL_PJRT_HEAD(cel_pjrt_execute_options, incarnations)};
@@ -69,7 +58,7 @@ cel_status cel_pjrt_zeros(const cel_pjrt *p, const cel_hlo_type *t, cel_pjrt_buf
   cel_hlo_type_text(t, type, sizeof type);
   cel_buf_printf(&text, "module @zeros {\n  func.func public @main() -> %s {\n    %%z = stablehlo.constant dense<0.0> : %s\n"
                  "    return %%z : %s\n  }\n}\n", type, type, type);
-  cel_status s = text.failed ? cel_fail_oom(err, "a program") : cel_pjrt_compile(p, cel_buf_str(&text), &program, err);
+  cel_status s = text.failed ? cel_fail_oom(err, "a program") : cel_pjrt_compile(p, cel_buf_str(&text), "zeros", &program, err);
   if (s == CEL_OK) s = cel_pjrt_run(p, program, NULL, 0, out, err);
   cel_pjrt_drop_program(p, program);
   cel_buf_deinit(&text);

@@ -46,7 +46,7 @@ static cel_status program_of(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_
   cel_status s = CEL_OK;
   if (!*program) {
     write_program(&text, type, t, copy);
-    s = text.failed ? cel_fail_oom(err, "a program") : cel_pjrt_compile(p, cel_buf_str(&text), program, err);
+    s = text.failed ? cel_fail_oom(err, "a program") : cel_pjrt_compile(p, cel_buf_str(&text), copy ? "copy a row" : "clear a row", program, err);
   }
   cel_buf_deinit(&text);
   *out = *program;
