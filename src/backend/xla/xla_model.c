@@ -76,7 +76,7 @@ static cel_status open_engine(cel_xla_model *m, const cel_load_options *o, const
   CEL_TRY(cel_xla_open_artifacts(m, o, x, err));
   cel_engine_options engine = {.device = rest, .precision = x->precision, .n_threads = o->n_threads,
                                .plugin_folders = x->plugin_folders, .plugin_options = x->plugin_options,
-                              .artifacts = m->artifacts};
+                               .compiler = x->compiler, .rocm_target = x->rocm_target, .artifacts = m->artifacts};
   CEL_TRY(m->driver->open(&engine, &m->engine, err));
   cel_engine_description d;
   m->driver->describe(m->engine, &d);

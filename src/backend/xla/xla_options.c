@@ -7,14 +7,18 @@
 #include "base/checked.h"
 
 const cel_env_row cel_xla_environment[] = {
-    {"MLXCEL_XLA_DEVICE", "native, native:cpu, pjrt, pjrt:NAME, pjrt:PATH", "native",
-     "engine and device that run the emitted StableHLO; NAME is cpu, cuda, rocm, oneapi, tpu or metal, PATH a PJRT plugin"},
-    {"MLXCEL_XLA_PRECISION", "f32, i16 (native); f32, f16, bf16 (pjrt)", "i16 (native), f32 (pjrt)",
+    {"MLXCEL_XLA_DEVICE", "native, native:cpu, iree, iree:DEVICE, DEVICE, pjrt, pjrt:NAME, pjrt:PATH", "native, else iree, else pjrt",
+     "engine and device that run the emitted StableHLO; DEVICE is local-task, local-sync, cuda, metal, hip or vulkan, NAME is cpu, "
+     "cuda, rocm, oneapi, tpu or metal, PATH a PJRT plugin"},
+    {"MLXCEL_XLA_PRECISION", "f32, i16 (native); f32, f16, bf16 (iree, pjrt)", "i16 (native), f32 (pjrt; iree on CPUs), f16 (iree on GPUs)",
      "operands of products: f32, exact integer products of activations kept at 16 bits per group, f16 or bf16; sums are f32"},
     {"MLXCEL_XLA_PJRT_PATH", "folders, parted by ':'", "none",
      "where Python packages with PJRT plugins lie, ahead of the usual places"},
     {"MLXCEL_XLA_PJRT_OPTIONS", "name=value, parted by commas", "none",
      "given to the PJRT plugin when its client is made, for instance preallocate=false"},
+    {"MLXCEL_XLA_IREE_COMPILE", "path of libIREECompiler or of iree-compile", "the one of the tree that was built against, else of the "
+     "wheel iree-base-compiler", "what compiles programs for the iree engine"},
+    {"MLXCEL_XLA_ROCM_TARGET", "gfx and three to five digits, as in gfx1100", "none: hip needs it", "the GPU that is compiled for on hip"},
     {"MLXCEL_XLA_CONTEXT_CAPACITY", "1 .. 1048576", "the model's own limit", "most tokens of one session"},
     {"MLXCEL_XLA_ARTIFACT_LIMIT", "bytes, or a number with K, M, G or T behind it; 0: none are kept", "4G",
      "most bytes of compiled programs in MLXCEL_CACHE_DIR/artifacts; the least recently used go"},
@@ -72,7 +76,8 @@ cel_status cel_xla_options_read(cel_xla_options *out, cel_err *err) {
   static const char *const precisions[] = {"f32", "i16", "f16", "bf16", NULL};
   *out = (cel_xla_options){.device = variable("MLXCEL_XLA_DEVICE"), .precision = variable("MLXCEL_XLA_PRECISION"),
                            .plugin_folders = variable("MLXCEL_XLA_PJRT_PATH"),
-                           .plugin_options = variable("MLXCEL_XLA_PJRT_OPTIONS")};
+                           .plugin_options = variable("MLXCEL_XLA_PJRT_OPTIONS"),
+                           .compiler = variable("MLXCEL_XLA_IREE_COMPILE"), .rocm_target = variable("MLXCEL_XLA_ROCM_TARGET")};
   CEL_TRY(one_of("MLXCEL_XLA_PRECISION", out->precision, precisions, err));
   CEL_TRY(size("MLXCEL_XLA_ARTIFACT_LIMIT", variable("MLXCEL_XLA_ARTIFACT_LIMIT"), (int64_t)4 << 30, &out->artifact_limit, err));
   return integer("MLXCEL_XLA_CONTEXT_CAPACITY", variable("MLXCEL_XLA_CONTEXT_CAPACITY"), 1 << 20, &out->capacity, err);

@@ -9,6 +9,7 @@ typedef struct cel_xla_options {
   const char *device;     // "" for the default engine
   const char *precision;  // "" for the engine's default
   const char *plugin_folders, *plugin_options;
+  const char *compiler, *rocm_target;
   int64_t capacity;       // 0: not set
   int64_t artifact_limit;  // bytes of the store of compiled programs; 0: none is kept
 } cel_xla_options;

@@ -26,14 +26,27 @@ static cel_status none_fits(const char *device, cel_err *err) {
   return s;
 }
 
+// "native", "pjrt:cpu": true, and where the device's part begins.
+static bool is_named(const cel_engine_driver *d, const char *device, const char **rest) {
+  size_t n = strlen(d->name);
+  if (strncmp(device, d->name, n) != 0 || (device[n] && device[n] != ':')) return false;
+  *rest = device[n] ? device + n + 1 : "";
+  return true;
+}
+
+static bool has_device(const cel_engine_driver *d, const char *device) {
+  for (int i = 0; d->devices && d->devices[i]; i++) {
+    if (!strcmp(d->devices[i], device)) return true;
+  }
+  return false;
+}
+
 cel_status cel_engine_find(const char *device, const cel_engine_driver **out, const char **rest, cel_err *err) {
-  *rest = "";
   if (!device) device = "";
+  *rest = device;
   for (int i = 0; cel_engine_drivers[i]; i++) {
     const cel_engine_driver *d = cel_engine_drivers[i];
-    size_t n = strlen(d->name);
-    if (*device && (strncmp(device, d->name, n) != 0 || (device[n] && device[n] != ':'))) continue;
-    if (*device && device[n]) *rest = device + n + 1;
+    if (*device && !is_named(d, device, rest) && !has_device(d, device)) continue;
     *out = d;
     return d->probe(err);
   }

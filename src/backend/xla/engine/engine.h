@@ -23,6 +23,7 @@ typedef struct cel_engine_options {
   const char *precision;  // MLXCEL_XLA_PRECISION; "" for the engine's default
   int n_threads;          // 0: all cores
   const char *plugin_folders, *plugin_options;  // MLXCEL_XLA_PJRT_PATH, MLXCEL_XLA_PJRT_OPTIONS; "" for none
+  const char *compiler, *rocm_target;  // MLXCEL_XLA_IREE_COMPILE, MLXCEL_XLA_ROCM_TARGET; "" for none
   cel_artifact_store *artifacts;  // where compiled programs are kept, lent as long as the engine; NULL: nowhere
 } cel_engine_options;
 
@@ -36,6 +37,7 @@ typedef struct cel_engine_description {
 typedef struct cel_engine_driver {
   const char *name;
   const char *summary;
+  const char *const *devices;  // values of MLXCEL_XLA_DEVICE that mean this engine without its name, ended by NULL; may be NULL
   bool lazy_states;    // a state's memory appears as it is touched; elsewhere all of it is taken at once
   bool quick_compile;  // one more number of tokens costs milliseconds; elsewhere seconds
   cel_status (*probe)(cel_err *err);  // CEL_OK, or what is missing
@@ -73,8 +75,8 @@ typedef struct cel_engine_driver {
 
 // From engine.def, best first, ended by NULL.
 extern const cel_engine_driver *const cel_engine_drivers[];
-// Finds the driver for a MLXCEL_XLA_DEVICE value ("native"; "" for the default) and the device part behind
-// it. Refuses with the list of built engines.
+// Finds the driver for a MLXCEL_XLA_DEVICE value ("native", "pjrt:cpu", or a device alone, "local-task"; "" for the default)
+// and the device part of it. Refuses with the list of built engines.
 CEL_MUST_CHECK cel_status cel_engine_find(const char *device, const cel_engine_driver **out, const char **rest,
                                           cel_err *err);
 
