@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backend/xla/engine/common/processor.h"
 #include "backend/xla/engine/pjrt/pjrt_program.h"
-#include "base/cpu.h"
 
 // "NVIDIA H200"; the platform's name where the plugin does not say.
 static void device_kind(const cel_pjrt *p, char *out, size_t bytes) {
@@ -18,30 +18,11 @@ static void device_kind(const cel_pjrt *p, char *out, size_t bytes) {
   snprintf(out, bytes, "%.*s", (int)CEL_MIN(k.text_bytes, bytes - 1), k.text);
 }
 
-// Compilers look at more of a processor than our kernels do: where the system lists its features, eight digits of the
-// list's digest tell one from another.
-static void processor(char *out, size_t bytes) {
-  char line[8192], digest[CEL_SHA256_HEX_BYTES] = "";
-  cel_cpu_describe(cel_cpu_detect(), out, (int)bytes);
-  FILE *f = fopen("/proc/cpuinfo", "r");
-  if (!f) return;
-  while (!*digest && fgets(line, sizeof line, f)) {
-    if (strncmp(line, "flags", 5) != 0 && strncmp(line, "Features", 8) != 0) continue;
-    cel_sha256 s;
-    cel_sha256_init(&s);
-    cel_sha256_add(&s, line, strlen(line));
-    cel_sha256_end_hex(&s, digest);
-  }
-  fclose(f);
-  size_t n = strlen(out);
-  if (*digest) snprintf(out + n, bytes - n, " %.8s", digest);
-}
-
 void cel_pjrt_identify(cel_pjrt *p, const char *path) {
   char kind[CEL_PJRT_NAME_BYTES], cpu[CEL_PJRT_NAME_BYTES] = "";
   struct stat st = {0};
   device_kind(p, kind, sizeof kind);
-  if (!strcmp(p->platform, "cpu")) processor(cpu, sizeof cpu);
+  if (!strcmp(p->platform, "cpu")) cel_processor_name(cpu, sizeof cpu);
   snprintf(p->target, sizeof p->target, "%.40s%s%.50s", kind, *cpu ? " " : "", cpu);
   // Two builds of one version differ in size or time: the file is too long to be read for a digest.
   (void)stat(path, &st);
