@@ -1,19 +1,15 @@
-#include "base/json.h"
-
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/json_private.h"
 
 cel_status cel_json_load(const char *path, int64_t max_bytes, cel_json **out, cel_err *err) {
   char *text;
   int64_t bytes;
   *out = NULL;
   CEL_TRY(cel_read_file(path, max_bytes, &text, &bytes, err));
-  cel_status s = cel_json_parse((cel_str){text, (size_t)bytes}, path, out, err);
-  free(text);
-  return s;
+  return cel_json_parse_taking(text, (size_t)bytes, path, out, err);
 }
 
 const cel_json *cel_json_get(const cel_json *obj, const char *key) {

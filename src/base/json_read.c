@@ -1,4 +1,5 @@
-// The reader: no recursion, so that nesting costs memory and not stack; one pass over the text. What stands in arrays and
+// The reader: no recursion, so that nesting costs memory and not stack; one pass over the text, which the document owns.
+// Keys and texts without escapes stay where they stand, a NUL written over the closing quote. What stands in arrays and
 // objects still open waits on a stack and moves into the document when they close.
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ typedef struct level {
 } level;
 
 typedef struct reader {
-  const char *start, *p, *end;
+  char *start, *p, *end;  // *end is a NUL
   const char *name;
   cel_json_doc *doc;
   waiting *stack;
@@ -52,15 +53,17 @@ static cel_status measure(reader *r, size_t *n, bool *plain) {
   const char *c = r->p;
   bool high = false;
   *plain = true;
-  for (; c < r->end && *c != '"'; c++) {
+  for (;; c++) {  // the NUL at the end is a control character
     unsigned char u = (unsigned char)*c;
-    if (u < 0x20) return bad(r, c, "a control character inside a text");
-    high = high || u >= 0x80;
+    if (u == '"') break;
+    if (u >= 0x80) high = true;
+    else if (u < 0x20) break;
     if (u != '\\') continue;
     *plain = false;
     if (++c == r->end) break;
   }
   if (c >= r->end) return bad(r, r->end, "a text without its closing quote");
+  if (*c != '"') return bad(r, c, "a control character inside a text");
   *n = (size_t)(c - r->p);
   if (!high || cel_utf8_valid(r->p, *n)) return CEL_OK;
   size_t i = 0, next = 0;
@@ -128,12 +131,15 @@ static cel_status read_text(reader *r, cel_str *out) {
   bool plain;
   r->p++;
   CEL_TRY(measure(r, &n, &plain));
-  char *copy = cel_arena_alloc(&r->doc->arena, n + 1);
-  if (!copy) return no_memory(r);
-  *out = (cel_str){copy, n};
-  if (!plain) CEL_TRY(unescape(r, n, copy, &out->n));
-  else if (n) memcpy(copy, r->p, n);
-  copy[out->n] = 0;
+  *out = (cel_str){r->p, n};
+  if (!plain) {
+    char *copy = cel_arena_alloc(&r->doc->arena, n + 1);
+    if (!copy) return no_memory(r);
+    CEL_TRY(unescape(r, n, copy, &out->n));
+    copy[out->n] = 0;
+    out->p = copy;
+  }
+  r->p[n] = 0;
   r->p += n + 1;
   return CEL_OK;
 }
@@ -169,7 +175,7 @@ static cel_status take_real(reader *r, cel_str text, cel_json **out) {
 }
 
 static cel_status read_number(reader *r, cel_json **out) {
-  const char *start = r->p, *c = start;
+  char *start = r->p, *c = start;
   bool real = false;
   if (*c == '-') c++;
   size_t n = run_of_digits(r, c);
@@ -243,7 +249,7 @@ static cel_status fill_array(reader *r, const waiting *w, size_t n, cel_json *v)
   v->as.array.at = CEL_NEW_ARRAY(&r->doc->arena, cel_json *, n);
   if (!v->as.array.at) return no_memory(r);
   for (size_t i = 0; i < n; i++) v->as.array.at[i] = w[i].value;
-  v->as.array.n = v->as.array.cap = n;
+  v->as.array.n = v->as.array.cap = (uint32_t)n;
   return CEL_OK;
 }
 
@@ -258,16 +264,13 @@ static cel_status twice(reader *r, const waiting *w) {
 }
 
 static cel_status fill_object(reader *r, const waiting *w, size_t n, cel_json *v) {
-  cel_json_member *at = n < UINT32_MAX / 4 ? CEL_NEW_ARRAY(&r->doc->arena, cel_json_member, n) : NULL;
-  if (!at) return no_memory(r);
-  v->as.object.at = at;
-  v->as.object.cap = (uint32_t)n;
+  if (n && !cel_json_members_grow(v, n)) return no_memory(r);
   for (uint32_t i = 0; i < n; i++) {
-    at[i] = (cel_json_member){.key = w[i].key, .n = w[i].n_key, .value = w[i].value};
-    int found = cel_json_index_add(v, i);
-    if (found) return found < 0 ? no_memory(r) : twice(r, &w[i]);
-    v->as.object.n++;
+    v->as.object.in->at[i] = (cel_json_member){.key = w[i].key, .n = (uint32_t)w[i].n_key, .value = w[i].value};
   }
+  uint32_t stopped;
+  int found = cel_json_index_all(v, (uint32_t)n, &stopped);
+  if (found) return found < 0 ? no_memory(r) : twice(r, &w[stopped]);
   return CEL_OK;
 }
 
@@ -289,10 +292,10 @@ static cel_status close_level(reader *r, cel_json **out) {
 // ---- the whole -------------------------------------------------------------------------------------------
 
 static void skip_blanks(reader *r) {
-  while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\t' || *r->p == '\r')) r->p++;
+  while (*r->p == ' ' || *r->p == '\n' || *r->p == '\t' || *r->p == '\r') r->p++;
 }
 
-static char next_char(const reader *r) { return r->p < r->end ? *r->p : 0; }
+static char next_char(const reader *r) { return *r->p; }
 
 // "key" and its colon.
 static cel_status read_key(reader *r) {
@@ -375,12 +378,16 @@ static cel_status read_all(reader *r, cel_json **out) {
   return CEL_OK;
 }
 
-cel_status cel_json_parse(cel_str text, const char *name, cel_json **out, cel_err *err) {
+cel_status cel_json_parse_taking(char *text, size_t n, const char *name, cel_json **out, cel_err *err) {
   *out = NULL;
-  if (!text.p) text = CEL_STR("");
-  reader r = {.start = text.p, .p = text.p, .end = text.p + text.n, .name = name, .err = err};
-  r.doc = cel_json_doc_new(CEL_MIN(text.n + 256, (size_t)65536));
-  if (!r.doc) return no_memory(&r);
+  reader r = {.start = text, .p = text, .end = text + n, .name = name, .err = err};
+  if (n <= CEL_JSON_BYTES_MOST) r.doc = cel_json_doc_new(CEL_MIN(n + 256, (size_t)65536));
+  if (!r.doc) {
+    free(text);
+    if (n > CEL_JSON_BYTES_MOST) return cel_fail(err, CEL_TOO_LONG, "%s: %zu bytes of JSON, at most %zu are read", name, n, CEL_JSON_BYTES_MOST);
+    return no_memory(&r);
+  }
+  r.doc->text = text;
   cel_json *v = NULL;
   cel_status s = read_all(&r, &v);
   free(r.stack);
@@ -388,4 +395,13 @@ cel_status cel_json_parse(cel_str text, const char *name, cel_json **out, cel_er
   if (s != CEL_OK || !v->doc) cel_json_doc_unref(r.doc);  // null, true and false by themselves need none
   if (s == CEL_OK) *out = v;
   return s;
+}
+
+cel_status cel_json_parse(cel_str text, const char *name, cel_json **out, cel_err *err) {
+  *out = NULL;
+  char *copy = text.n < SIZE_MAX ? malloc(text.n + 1) : NULL;
+  if (!copy) return cel_fail_oom(err, name);
+  if (text.n) memcpy(copy, text.p, text.n);
+  copy[text.n] = 0;
+  return cel_json_parse_taking(copy, text.n, name, out, err);
 }

@@ -35,6 +35,7 @@ void cel_json_doc_unref(cel_json_doc *doc) {
     }
     cel_json_doc *next = dead->next_dead;
     cel_arena_deinit(&dead->arena);
+    free(dead->text);
     free(dead->holds);
     free(dead);
     dead = next;
@@ -64,8 +65,14 @@ static bool hold(cel_json_doc *d, cel_json_doc *other, bool count_it) {
 }
 
 cel_json *cel_json_doc_value(cel_json_doc *doc, cel_json_kind kind) {
-  cel_json *v = CEL_NEW(&doc->arena, cel_json);
-  if (!v) return NULL;
+  if (doc->n_spare == 0) {
+    uint32_t n = doc->chunk < 64 ? 2 * doc->chunk + (doc->chunk == 0) : doc->chunk;
+    doc->spare = CEL_NEW_ARRAY(&doc->arena, cel_json, n);
+    if (!doc->spare) return NULL;
+    doc->n_spare = doc->chunk = n;
+  }
+  cel_json *v = doc->spare++;
+  doc->n_spare--;
   v->kind = kind;
   v->doc = doc;
   return v;
@@ -113,14 +120,14 @@ size_t cel_json_array_size(const cel_json *v) { return cel_json_is_array(v) ? v-
 cel_json *cel_json_array_get(const cel_json *v, size_t i) { return i < cel_json_array_size(v) ? v->as.array.at[i] : NULL; }
 size_t cel_json_object_size(const cel_json *v) { return cel_json_is_object(v) ? v->as.object.n : 0; }
 cel_str cel_json_object_key(const cel_json *v, size_t i) {
-  return i < cel_json_object_size(v) ? (cel_str){v->as.object.at[i].key, v->as.object.at[i].n} : (cel_str){"", 0};
+  return i < cel_json_object_size(v) ? (cel_str){v->as.object.in->at[i].key, v->as.object.in->at[i].n} : (cel_str){"", 0};
 }
-cel_json *cel_json_object_value(const cel_json *v, size_t i) { return i < cel_json_object_size(v) ? v->as.object.at[i].value : NULL; }
+cel_json *cel_json_object_value(const cel_json *v, size_t i) { return i < cel_json_object_size(v) ? v->as.object.in->at[i].value : NULL; }
 
 static bool equal_objects(const cel_json *a, const cel_json *b) {
   if (a->as.object.n != b->as.object.n) return false;
   for (uint32_t i = 0; i < a->as.object.n; i++) {
-    const cel_json_member *m = &a->as.object.at[i];
+    const cel_json_member *m = &a->as.object.in->at[i];
     if (!cel_json_equal(m->value, cel_json_object_getn(b, m->key, m->n))) return false;
   }
   return true;
@@ -197,25 +204,27 @@ cel_json *cel_json_array(void) { return alone(CEL_JSON_ARRAY); }
 cel_json *cel_json_object(void) { return alone(CEL_JSON_OBJECT); }
 
 // Room for one more, in the document; what was outgrown stays there unused, no more than what is used.
-static bool grow(cel_json_doc *doc, void **at, size_t n, size_t cap, size_t size, size_t *new_cap) {
-  *new_cap = cap;
+static bool grow_array(cel_json *to) {
+  uint32_t n = to->as.array.n, cap = to->as.array.cap;
   if (n < cap) return true;
   if (cap > UINT32_MAX / 4) return false;
-  *new_cap = cap ? 2 * cap : 4;
-  void *more = cel_arena_array(&doc->arena, *new_cap, size);
+  cap = cap ? 2 * cap : 4;
+  cel_json **more = CEL_NEW_ARRAY(&to->doc->arena, cel_json *, cap);
   if (!more) return false;
-  if (n) memcpy(more, *at, n * size);
-  *at = more;
+  if (n) memcpy(more, to->as.array.at, n * sizeof *more);
+  to->as.array.at = more;
+  to->as.array.cap = cap;
   return true;
 }
 
+static bool grow_object(cel_json *to) {
+  const cel_json_members *in = to->as.object.in;
+  if (in && to->as.object.n < in->cap) return true;
+  return cel_json_members_grow(to, in ? 2 * (size_t)in->cap : 4);
+}
+
 static int append(cel_json *to, cel_json *value, bool count_it) {
-  if (!cel_json_is_array(to) || !value) return -1;
-  void *at = to->as.array.at;
-  size_t cap;
-  if (!grow(to->doc, &at, to->as.array.n, to->as.array.cap, sizeof *to->as.array.at, &cap)) return -1;
-  to->as.array.at = at;
-  to->as.array.cap = cap;
+  if (!cel_json_is_array(to) || !value || !grow_array(to)) return -1;
   if (!hold(to->doc, value->doc, count_it)) return -1;
   to->as.array.at[to->as.array.n++] = value;
   return 0;
@@ -237,19 +246,16 @@ int cel_json_array_remove(cel_json *from, size_t i) {
 
 static cel_json_member *member_of(cel_json *o, cel_str key) {
   for (uint32_t i = 0; i < o->as.object.n; i++) {
-    if (cel_str_eq((cel_str){o->as.object.at[i].key, o->as.object.at[i].n}, key)) return &o->as.object.at[i];
+    cel_json_member *m = &o->as.object.in->at[i];
+    if (cel_str_eq((cel_str){m->key, m->n}, key)) return m;
   }
   return NULL;
 }
 
 static int add_member(cel_json *to, cel_str key, cel_json *value, bool count_it) {
-  void *at = to->as.object.at;
-  size_t cap;
-  if (!grow(to->doc, &at, to->as.object.n, to->as.object.cap, sizeof *to->as.object.at, &cap)) return -1;
-  to->as.object.at = at;
-  to->as.object.cap = (uint32_t)cap;
-  cel_json_member *m = &to->as.object.at[to->as.object.n];
-  *m = (cel_json_member){.key = cel_json_doc_text(to->doc, key), .n = key.n, .value = value};
+  if (key.n > CEL_JSON_BYTES_MOST || !grow_object(to)) return -1;
+  cel_json_member *m = &to->as.object.in->at[to->as.object.n];
+  *m = (cel_json_member){.key = cel_json_doc_text(to->doc, key), .n = (uint32_t)key.n, .value = value};
   if (!m->key || !hold(to->doc, value->doc, true)) return -1;
   if (cel_json_index_add(to, to->as.object.n) != 0) return -1;
   to->as.object.n++;
@@ -284,12 +290,10 @@ static cel_json *copy_into(cel_json_doc *doc, const cel_json *v);
 
 static bool copy_members(cel_json_doc *doc, const cel_json *v, cel_json *to) {
   uint32_t n = v->as.object.n;
-  to->as.object.at = CEL_NEW_ARRAY(&doc->arena, cel_json_member, n);
-  if (!to->as.object.at) return false;
-  to->as.object.cap = n;
+  if (n && !cel_json_members_grow(to, n)) return false;
   for (uint32_t i = 0; i < n; i++) {
-    const cel_json_member *m = &v->as.object.at[i];
-    cel_json_member *c = &to->as.object.at[i];
+    const cel_json_member *m = &v->as.object.in->at[i];
+    cel_json_member *c = &to->as.object.in->at[i];
     *c = (cel_json_member){.key = cel_json_doc_text(doc, (cel_str){m->key, m->n}), .n = m->n, .value = copy_into(doc, m->value)};
     if (!c->key || !c->value || cel_json_index_add(to, i) != 0) return false;
     to->as.object.n++;
@@ -298,11 +302,11 @@ static bool copy_members(cel_json_doc *doc, const cel_json *v, cel_json *to) {
 }
 
 static bool copy_items(cel_json_doc *doc, const cel_json *v, cel_json *to) {
-  size_t n = v->as.array.n;
+  uint32_t n = v->as.array.n;
   to->as.array.at = CEL_NEW_ARRAY(&doc->arena, cel_json *, n);
   if (!to->as.array.at) return false;
   to->as.array.cap = n;
-  for (size_t i = 0; i < n; i++) {
+  for (uint32_t i = 0; i < n; i++) {
     if (!(to->as.array.at[i] = copy_into(doc, v->as.array.at[i]))) return false;
     to->as.array.n++;
   }

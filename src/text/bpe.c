@@ -38,12 +38,28 @@ bool cel_bpe_merges_init(cel_bpe *b, cel_arena *arena, int64_t n) {
   return b->merges != NULL;
 }
 
-void cel_bpe_add_merge(cel_bpe *b, int32_t left, int32_t right, int32_t rank, int32_t id, bool replace) {
-  uint64_t pair = pair_of(left, right);
-  uint32_t k = slot_of(pair, b->merges_mask);
+static void add_pair(cel_bpe *b, uint64_t pair, uint32_t k, int32_t rank, int32_t id, bool replace) {
   while (b->merges[k].pair && b->merges[k].pair != pair) k = (k + 1) & b->merges_mask;
   if (b->merges[k].pair && !replace) return;
   b->merges[k] = (cel_bpe_merge){pair, rank, id};
+}
+
+void cel_bpe_add_merge(cel_bpe *b, int32_t left, int32_t right, int32_t rank, int32_t id, bool replace) {
+  uint64_t pair = pair_of(left, right);
+  add_pair(b, pair, slot_of(pair, b->merges_mask), rank, id, replace);
+}
+
+void cel_bpe_batch_add(cel_bpe *b, const cel_bpe_batch *batch, int32_t rank, bool replace) {
+  uint64_t pair[CEL_VOCAB_BATCH];
+  bool held[CEL_VOCAB_BATCH];
+  for (int i = 0; i < batch->n; i++) pair[i] = pair_of(batch->left_id[i], batch->right_id[i]);
+  for (int i = 0; i < batch->n; i++) held[i] = b->merges[slot_of(pair[i], b->merges_mask)].pair != 0;
+  for (int i = 0; i < batch->n; i++) {
+    if (batch->left_id[i] < 0 || batch->right_id[i] < 0 || batch->id[i] < 0) continue;
+    uint32_t k = slot_of(pair[i], b->merges_mask);
+    if (held[i] || b->merges[k].pair) add_pair(b, pair[i], k, rank + i, batch->id[i], replace);
+    else b->merges[k] = (cel_bpe_merge){pair[i], rank + i, batch->id[i]};
+  }
 }
 
 static const cel_bpe_merge *find_merge(const cel_bpe *b, int32_t left, int32_t right) {

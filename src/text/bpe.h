@@ -55,8 +55,8 @@ void cel_bpe_index(cel_bpe *b);
 static inline int32_t cel_bpe_char(const cel_bpe *b, uint32_t cp, cel_str text) {
   return cp < (uint32_t)CEL_COUNT(b->char_ids) ? b->char_ids[cp] : cel_vocab_get(b->vocab, text);
 }
-// Room for n merges; then cel_bpe_add_merge, in order of rank. A pair that is there already: `replace` says
-// which rank counts.
+// Room for n merges; then cel_bpe_add_merge or cel_bpe_batch_add, in order of rank. A pair that is there already: `replace`
+// says which rank counts.
 CEL_MUST_CHECK bool cel_bpe_merges_init(cel_bpe *b, cel_arena *arena, int64_t n);
 void cel_bpe_add_merge(cel_bpe *b, int32_t left, int32_t right, int32_t rank, int32_t id, bool replace);
 // Merges as files list them, some at a time: the caller fills left and right, and gets the ids (-1: no such token).
@@ -68,6 +68,8 @@ typedef struct cel_bpe_batch {
   int32_t guess;
 } cel_bpe_batch;
 void cel_bpe_batch_find(cel_bpe_batch *batch, const cel_vocab *vocab, size_t skip);
+// Adds those that have all three ids; ranks count from `rank`.
+void cel_bpe_batch_add(cel_bpe *b, const cel_bpe_batch *batch, int32_t rank, bool replace);
 // From the scores of the tokens, [n] by id.
 CEL_MUST_CHECK bool cel_bpe_set_scores(cel_bpe *b, cel_arena *arena, const float *scores, int32_t n);
 

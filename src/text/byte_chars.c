@@ -16,16 +16,21 @@ void cel_byte_chars_init(cel_byte_chars *t) {
 }
 
 bool cel_byte_chars_decode(const cel_byte_chars *t, cel_str token, cel_buf *out) {
-  size_t before = out->n;
+  if (!cel_buf_reserve(out, token.n)) return true;  // *out says so
+  const unsigned char *u = (const unsigned char *)token.p;
+  char *w = out->p + out->n;
   for (size_t i = 0; i < token.n;) {
-    uint32_t cp = cel_utf8_next(token.p, token.n, &i);
-    int byte = cp < (uint32_t)CEL_COUNT(t->byte_of) ? t->byte_of[cp] : -1;
-    if (byte < 0) {
-      out->n = before;
-      return false;
+    uint32_t cp = u[i++];
+    if (cp >= 0x80) {  // all others of the table have two bytes
+      if (cp < 0xC2 || cp > 0xDF || i == token.n || (u[i] & 0xC0) != 0x80) return false;
+      cp = (cp & 0x1F) << 6 | (u[i++] & 0x3F);
     }
-    cel_buf_addc(out, (char)byte);
+    int byte = cp < (uint32_t)CEL_COUNT(t->byte_of) ? t->byte_of[cp] : -1;
+    if (byte < 0) return false;
+    *w++ = (char)byte;
   }
+  *w = 0;
+  out->n = (size_t)(w - out->p);
   return true;
 }
 

@@ -31,8 +31,8 @@ static cel_status merge_unknown(const cel_json_loader *l, size_t i, cel_str head
                   CEL_STR_ARG(head), CEL_STR_ARG(tail));
 }
 
-static cel_status add_merges(const cel_json_loader *l, const cel_bpe_batch *b, size_t first, size_t skip,
-                             cel_err *err) {
+static cel_status check_merges(const cel_json_loader *l, const cel_bpe_batch *b, size_t first, size_t skip,
+                               cel_err *err) {
   for (int k = 0; k < b->n; k++) {
     size_t i = first + (size_t)k, behind = CEL_MIN(skip, b->right[k].n);
     if (b->left_id[k] < 0) return merge_unknown(l, i, b->left[k], CEL_STR(""), err);
@@ -40,7 +40,6 @@ static cel_status add_merges(const cel_json_loader *l, const cel_bpe_batch *b, s
     if (b->id[k] < 0) {
       return merge_unknown(l, i, b->left[k], (cel_str){b->right[k].p + behind, b->right[k].n - behind}, err);
     }
-    cel_bpe_add_merge(&l->t->model.bpe, b->left_id[k], b->right_id[k], (int32_t)i, b->id[k], true);
   }
   return CEL_OK;
 }
@@ -58,7 +57,8 @@ static cel_status read_merges(cel_json_loader *l, cel_err *err) {
       CEL_TRY(merge_parts(l, cel_json_array_get(merges, row), row, &batch.left[k], &batch.right[k], err));
     }
     cel_bpe_batch_find(&batch, &l->t->model.vocab, skip);
-    CEL_TRY(add_merges(l, &batch, i, skip, err));
+    CEL_TRY(check_merges(l, &batch, i, skip, err));
+    cel_bpe_batch_add(&l->t->model.bpe, &batch, (int32_t)i, true);
   }
   return CEL_OK;
 }

@@ -103,25 +103,35 @@ static cel_status read_added(cel_json_loader *l, const cel_json *added, char **t
 }
 
 static void fill_object(cel_tokenizer *t, const cel_json *vocab, char **text) {
-  size_t i;
-  cel_str key;
-  cel_json *v;
-  cel_json_object_foreach(vocab, i, key, v) {
-    int32_t id = (int32_t)cel_json_integer_value(v);
-    cel_str token = keep(text, key);
-    cel_vocab_put(&t->model.vocab, token, id);
-    t->tokens[id] = (cel_token){.text = token, .flags = CEL_TOKEN_KNOWN};
+  cel_str batch[CEL_VOCAB_BATCH];
+  int32_t ids[CEL_VOCAB_BATCH];
+  size_t all = cel_json_object_size(vocab);
+  for (size_t i = 0; i < all;) {
+    int n = 0;
+    for (; n < CEL_VOCAB_BATCH && i < all; n++, i++) {
+      batch[n] = keep(text, cel_json_object_key(vocab, i));
+      ids[n] = (int32_t)cel_json_integer_value(cel_json_object_value(vocab, i));
+      t->tokens[ids[n]] = (cel_token){.text = batch[n], .flags = CEL_TOKEN_KNOWN};
+    }
+    cel_vocab_put_batch(&t->model.vocab, batch, ids, n, false);
   }
 }
 
 // Of equal texts the last one counts.
 static void fill_list(cel_tokenizer *t, const cel_json *vocab, char **text, double *scores) {
-  for (size_t i = 0; i < cel_json_array_size(vocab); i++) {
-    const cel_json *row = cel_json_array_get(vocab, i);
-    cel_str token = keep(text, cel_json_text(cel_json_array_get(row, 0)));
-    cel_vocab_replace(&t->model.vocab, token, (int32_t)i);
-    t->tokens[i] = (cel_token){.text = token, .flags = CEL_TOKEN_KNOWN};
-    scores[i] = cel_json_number_value(cel_json_array_get(row, 1));
+  cel_str batch[CEL_VOCAB_BATCH];
+  int32_t ids[CEL_VOCAB_BATCH];
+  size_t all = cel_json_array_size(vocab);
+  for (size_t i = 0; i < all;) {
+    int n = 0;
+    for (; n < CEL_VOCAB_BATCH && i < all; n++, i++) {
+      const cel_json *row = cel_json_array_get(vocab, i);
+      batch[n] = keep(text, cel_json_text(cel_json_array_get(row, 0)));
+      ids[n] = (int32_t)i;
+      t->tokens[i] = (cel_token){.text = batch[n], .flags = CEL_TOKEN_KNOWN};
+      scores[i] = cel_json_number_value(cel_json_array_get(row, 1));
+    }
+    cel_vocab_put_batch(&t->model.vocab, batch, ids, n, true);
   }
 }
 

@@ -21,6 +21,9 @@ static cel_status read_tokens(cel_gguf_loader *l, cel_err *err) {
   CEL_TRY(cel_tokenizer_reserve(t, v->n_tokens, err));
   char *text = cel_arena_alloc(&t->arena, bytes);
   if (!text || !cel_vocab_init(&t->model.vocab, &t->arena, v->n_tokens, text)) return cel_fail_oom(err, l->b.name);
+  cel_str batch[CEL_VOCAB_BATCH];
+  int32_t ids[CEL_VOCAB_BATCH];
+  int n = 0;
   for (int64_t i = 0; i < v->n_tokens; i++) {
     cel_str token = {text, v->tokens[i].n};
     int type = cel_gguf_type_of(v, i);
@@ -29,7 +32,11 @@ static cel_status read_tokens(cel_gguf_loader *l, cel_err *err) {
     text += token.n;
     t->tokens[i] = (cel_token){.text = token, .flags = CEL_TOKEN_KNOWN};
     if (type == CEL_GGUF_TOKEN_CONTROL || type == CEL_GGUF_TOKEN_UNKNOWN) t->tokens[i].flags |= CEL_TOKEN_SPECIAL;
-    cel_vocab_put(&t->model.vocab, token, (int32_t)i);
+    batch[n] = token;
+    ids[n++] = (int32_t)i;
+    if (n < CEL_VOCAB_BATCH && i + 1 < v->n_tokens) continue;
+    cel_vocab_put_batch(&t->model.vocab, batch, ids, n, false);
+    n = 0;
   }
   return CEL_OK;
 }
@@ -80,10 +87,7 @@ static cel_status read_merges(cel_gguf_loader *l, cel_err *err) {
     batch.n = (int)CEL_MIN(v->n_merges - i, (int64_t)CEL_VOCAB_BATCH);
     for (int k = 0; k < batch.n; k++) CEL_TRY(merge_parts(l, i + k, &batch.left[k], &batch.right[k], err));
     cel_bpe_batch_find(&batch, &l->t->model.vocab, 0);
-    for (int k = 0; k < batch.n; k++) {
-      if (batch.left_id[k] < 0 || batch.right_id[k] < 0 || batch.id[k] < 0) continue;
-      cel_bpe_add_merge(m, batch.left_id[k], batch.right_id[k], (int32_t)(i + k), batch.id[k], false);
-    }
+    cel_bpe_batch_add(m, &batch, (int32_t)i, false);
   }
   return CEL_OK;
 }

@@ -1,4 +1,4 @@
-// Open addressing, at most half full.
+// Open addressing, at most two thirds full: the tags in the slots keep other texts from being looked at.
 #include "text/vocab.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ bool cel_vocab_init(cel_vocab *v, cel_arena *arena, int64_t cap, const char *bas
   *v = (cel_vocab){.base = base};
   if (cap < 0 || cap > CEL_VOCAB_MOST) return false;
   uint32_t slots = 16;
-  while (slots < 2 * (uint64_t)cap) slots *= 2;
+  while (slots < (uint64_t)cap + (uint64_t)cap / 2) slots *= 2;
   v->entries = CEL_NEW_ARRAY(arena, cel_vocab_entry, cap);
   v->slots = CEL_NEW_ARRAY(arena, uint64_t, slots);
   v->mask = slots - 1;
@@ -94,21 +94,31 @@ int32_t cel_vocab_get_joined(const cel_vocab *v, cel_str a, cel_str b, int32_t *
   return -1;
 }
 
+static void take_slot(cel_vocab *v, uint32_t k, uint64_t hash, cel_str text, int32_t id) {
+  v->entries[v->n] = (cel_vocab_entry){(uint32_t)(text.p - v->base), (uint32_t)text.n, id};
+  v->slots[k] = tag_of(spread(hash)) | (uint32_t)++v->n;
+  v->longest = CEL_MAX(v->longest, text.n);
+}
+
 bool cel_vocab_put(cel_vocab *v, cel_str text, int32_t id) {
   if (v->n == v->cap) return false;
   uint64_t hash = cel_vocab_hash(text);
   uint32_t k = find_slot(v, hash, text);
   if (v->slots[k]) return false;
-  v->entries[v->n] = (cel_vocab_entry){(uint32_t)(text.p - v->base), (uint32_t)text.n, id};
-  v->slots[k] = tag_of(spread(hash)) | (uint32_t)++v->n;
-  v->longest = CEL_MAX(v->longest, text.n);
+  take_slot(v, k, hash, text, id);
   return true;
 }
 
-void cel_vocab_replace(cel_vocab *v, cel_str text, int32_t id) {
-  if (cel_vocab_put(v, text, id) || !v->slots) return;
-  uint64_t slot = v->slots[find_slot(v, cel_vocab_hash(text), text)];
-  if (slot) v->entries[(uint32_t)slot - 1].id = id;
+void cel_vocab_put_batch(cel_vocab *v, const cel_str *texts, const int32_t *ids, int n, bool replace) {
+  uint64_t hash[CEL_VOCAB_BATCH], held[CEL_VOCAB_BATCH];
+  for (int i = 0; i < n; i++) hash[i] = cel_vocab_hash(texts[i]);
+  for (int i = 0; i < n; i++) held[i] = v->slots[(uint32_t)spread(hash[i]) & v->mask];
+  for (int i = 0; i < n; i++) {
+    uint32_t k = (uint32_t)spread(hash[i]) & v->mask;
+    if (held[i] || v->slots[k]) k = find_slot(v, hash[i], texts[i]);
+    if (v->slots[k] && replace) v->entries[entry_of(v->slots[k])].id = ids[i];
+    else if (!v->slots[k] && v->n < v->cap) take_slot(v, k, hash[i], texts[i], ids[i]);
+  }
 }
 
 void cel_vocab_parts_deinit(cel_vocab_parts *h) {

@@ -25,18 +25,19 @@ typedef struct cel_vocab {
 } cel_vocab;
 
 enum { CEL_VOCAB_MOST = 1 << 27 };  // entries
+enum { CEL_VOCAB_BATCH = 64 };
 
 // Room for `cap` entries, taken from the arena; every text lies less than 4 GiB behind `base`. False when memory
 // is out or cap is over CEL_VOCAB_MOST.
 CEL_MUST_CHECK bool cel_vocab_init(cel_vocab *v, cel_arena *arena, int64_t cap, const char *base);
 // `text` is borrowed. A text that is there already keeps its id and false comes back; false as well when full.
 bool cel_vocab_put(cel_vocab *v, cel_str text, int32_t id);
-// The same, but a text that is there already gets the new id.
-void cel_vocab_replace(cel_vocab *v, cel_str text, int32_t id);
+// Many texts at once, n at most CEL_VOCAB_BATCH, as cel_vocab_get_batch. Those there already keep their ids, or get the new
+// ones (`replace`).
+void cel_vocab_put_batch(cel_vocab *v, const cel_str *texts, const int32_t *ids, int n, bool replace);
 int32_t cel_vocab_get(const cel_vocab *v, cel_str text);  // -1 when absent
 
 // Ids of many texts at once, -1 for those absent: step by step for all, so that waiting for memory overlaps.
-enum { CEL_VOCAB_BATCH = 64 };
 void cel_vocab_get_batch(const cel_vocab *v, const cel_str *texts, int n, int32_t *ids);
 // The id of the text a + b, -1 when absent. *guess is a number of an entry near which the last one was found: lists of
 // joins follow the order of the vocabulary.
