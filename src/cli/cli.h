@@ -15,7 +15,7 @@ enum { EXIT_OK = 0, EXIT_RUNTIME = 1, EXIT_USAGE = 2 };
 enum {
   G_MODEL = 1 << 0, G_FILES = 1 << 1, G_PROMPT = 1 << 2, G_LENGTH = 1 << 3, G_SAMPLING = 1 << 4, G_JSON = 1 << 5,
   G_IDS = 1 << 6, G_LOGITS = 1 << 7, G_TOKENIZE = 1 << 8, G_TEMPLATE = 1 << 9, G_BENCH = 1 << 10, G_XLA = 1 << 11,
-  G_CONTEXT = 1 << 12,
+  G_CONTEXT = 1 << 12, G_TAPS = 1 << 13, G_DIFF = 1 << 14,
   G_STORE = 1 << 20, G_DOWNLOAD = 1 << 21, G_LIST = 1 << 22, G_REMOVE = 1 << 23,
   G_CONVERT = 1 << 24, G_QUANTIZE = 1 << 25, G_RUN = 1 << 26, G_COMPILE = 1 << 27,
 };
@@ -102,9 +102,14 @@ typedef struct cli_npy {
   int64_t bytes;
   char *owned;
 } cli_npy;
-cel_status cli_npy_write_f32(const char *path, const float *data, int rank, const int64_t *dims, cel_err *err);
+// dtype: "<f4", "<i4", ... of elements of 1 to 8 bytes.
+cel_status cli_npy_write(const char *path, const char *dtype, const void *data, int rank, const int64_t *dims, cel_err *err);
 cel_status cli_npy_read(const char *path, cli_npy *out, cel_err *err);
 void cli_npy_free(cli_npy *a);
+
+// ---- cmd_taps.c: mlxcel xla taps -------------------------------------------------------------------------
+
+int cli_xla_taps(const cli_options *o);
 
 // ---- interrupt.c: Ctrl-C -----------------------------------------------------------------------------
 

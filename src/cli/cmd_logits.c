@@ -33,7 +33,7 @@ static int64_t head_rows(const cel_lm *lm) {
 }
 
 static int write_logits(const cli_options *o, float *logits, int64_t n, int64_t vocab, cel_err *err) {
-  if (o->npy && cli_npy_write_f32(o->npy, logits, 2, (const int64_t[]){n, vocab}, err) != CEL_OK) return cli_fail(err);
+  if (o->npy && cli_npy_write(o->npy, "<f4", logits, 2, (const int64_t[]){n, vocab}, err) != CEL_OK) return cli_fail(err);
   if (o->top <= 0) return EXIT_OK;
   cel_buf b = {0};
   cel_buf_printf(&b, "{\"n\":%lld,\"vocab\":%lld,\"top\":[", (long long)n, (long long)vocab);

@@ -10,7 +10,9 @@
 #include "backend/xla/xla_tools.h"
 
 static int emit_options(const cli_options *o, cel_emit_options *out) {
-  *out = (cel_emit_options){.tokens = o->tokens, .rows = o->rows, .capacity = o->capacity, .logits = CEL_LOGITS_LAST};
+  *out = (cel_emit_options){.tokens = o->tokens, .rows = o->rows, .capacity = o->capacity, .logits = CEL_LOGITS_LAST,
+                            .taps = o->tap.items, .n_taps = o->tap.n};
+  if (o->tap.n) out->logits = CEL_LOGITS_ALL;
   if (!o->entry || !cel_entry_by_name(o->entry, &out->entry)) return cli_usage("--entry takes prefill or decode");
   if (o->tokens < 1 || o->rows < 1 || o->capacity < 1) return cli_usage("--tokens, --rows and --capacity are at least 1");
   if (out->entry == CEL_ENTRY_DECODE) {
@@ -185,7 +187,8 @@ int cmd_xla(const cli_options *o) {
   if (!strcmp(what, "explain")) return emit_or_explain(o, true);
   if (!strcmp(what, "run")) return run(o);
   if (!strcmp(what, "cache")) return cache(o);
-  return cli_usage("say which tool: mlxcel xla emit, run, explain or cache (mlxcel xla --help shows how)");
+  if (!strcmp(what, "taps")) return cli_xla_taps(o);
+  return cli_usage("say which tool: mlxcel xla emit, run, explain, cache or taps (mlxcel xla --help shows how)");
 }
 
 #else

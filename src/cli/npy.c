@@ -8,12 +8,12 @@
 
 static const char magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 
-cel_status cli_npy_write_f32(const char *path, const float *data, int rank, const int64_t *dims, cel_err *err) {
+cel_status cli_npy_write(const char *path, const char *dtype, const void *data, int rank, const int64_t *dims, cel_err *err) {
   cel_buf b = {0};
-  int64_t n = 1;
+  int64_t n = dtype[2] - '0';
   cel_buf_add(&b, magic, sizeof magic);
   cel_buf_add(&b, "\x01\x00\x00\x00", 4);
-  cel_buf_addz(&b, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
+  cel_buf_printf(&b, "{'descr': '%s', 'fortran_order': False, 'shape': (", dtype);
   for (int i = 0; i < rank; i++) {
     cel_buf_printf(&b, "%lld,%s", (long long)dims[i], i + 1 < rank ? " " : "");
     n *= dims[i];
@@ -26,7 +26,7 @@ cel_status cli_npy_write_f32(const char *path, const float *data, int rank, cons
     b.p[8] = (char)(header & 255);
     b.p[9] = (char)(header >> 8);
   }
-  cel_buf_add(&b, (const char *)data, (size_t)n * sizeof *data);
+  cel_buf_add(&b, data, (size_t)n);
   cel_status s = b.failed ? cel_fail_oom(err, path) : cel_write_file(path, b.p, (int64_t)b.n, err);
   cel_buf_deinit(&b);
   return s;

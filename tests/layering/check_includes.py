@@ -36,7 +36,8 @@ TABLE = {
     "backend/mlx/shim": [],  # the only C++; MLX's headers end here
     # The OpenXLA path: which engine runs is behind engine.h.
     XLA: ["session", "session/sequence", "arch", "model", "sample", XLA + "/artifact/artifact.h", XLA + "/emit", XLA + "/hlo",
-          XLA + "/program", XLA + "/engine/engine.h"],
+          XLA + "/program", XLA + "/engine/engine.h", XLA + "/diag"],
+    XLA + "/diag": [],
     XLA + "/hlo": [],
     XLA + "/artifact": [],
     XLA + "/emit": ["arch", XLA + "/hlo"],
@@ -66,6 +67,8 @@ TABLE = {
 # behind that header the reference evaluator is used as the library it is.
 EXCEPTIONS = {
     "cli/cmd_xla.c": [XLA + "/xla_tools.h"],
+    "cli/cmd_taps.c": [XLA + "/xla_taps.h", XLA + "/diag/compare.h"],
+    "cli/cmd_diff.c": [XLA + "/xla_taps.h", XLA + "/diag/compare.h"],
     XLA + "/xla_tools.c": [REF + "/ref.h", REF + "/check.h"],
 }
 

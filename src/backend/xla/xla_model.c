@@ -99,6 +99,12 @@ cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
   *out = NULL;
   cel_xla_options x;
   CEL_TRY(cel_xla_options_read(&x, err));
+  return cel_xla_load_with(arch, checkpoint, options, &x, true, out, err);
+}
+
+cel_status cel_xla_load_with(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,
+                             const cel_xla_options *x, bool check, cel_model_handle **out, cel_err *err) {
+  *out = NULL;
   cel_xla_model *m = calloc(1, sizeof *m);
   if (!m) return cel_fail_oom(err, "a model");
   m->base.run = &cel_xla_runner;
@@ -111,18 +117,18 @@ cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
   m->base.arch = cel_checkpoint_arch(arch, checkpoint, m->rope_divisors);
   m->storage = cel_xla_storage(checkpoint);
   m->n_devices = 1;
-  m->capacity_pinned = x.capacity > 0;
+  m->capacity_pinned = x->capacity > 0;
   m->base.n_rows = options->max_sessions > 0 ? options->max_sessions : 1;
   m->base.prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_XLA_PREFILL_CHUNK;
   cel_status s = head_rows(m, &m->base.vocab, err);
-  if (s == CEL_OK) s = open_engine(m, options, &x, err);
-  if (s == CEL_OK) m->base.capacity = choose_capacity(arch, m->driver->lazy_states, options, &x);
+  if (s == CEL_OK) s = open_engine(m, options, x, err);
+  if (s == CEL_OK) m->base.capacity = choose_capacity(arch, m->driver->lazy_states, options, x);
   bool make = false;
   if (s == CEL_OK) s = cel_xla_settle_artifacts(m, options, &make, err);
   if (s == CEL_OK) s = cel_sequences_init(&m->base, err);
   if (s == CEL_OK) s = make_buffers(m, err);
   if (s == CEL_OK) s = make_states(m, err);
-  if (s == CEL_OK) s = check_weights(m, err);
+  if (s == CEL_OK && check) s = check_weights(m, err);
   if (s == CEL_OK && make) s = cel_xla_make_artifacts(m, options, err);
   if (s == CEL_OK) s = cel_checkpoint_intact(checkpoint, cel_checkpoint_touch(checkpoint, options->progress, options->progress_context, err), err);
   if (s != CEL_OK) {
@@ -133,7 +139,7 @@ cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
   return CEL_OK;
 }
 
-static void drop_program(cel_xla_model *m, cel_xla_program *p) {
+void cel_xla_program_drop(cel_xla_model *m, cel_xla_program *p) {
   if (!p) return;
   m->driver->discard(p->executable);
   cel_program_free(p->program);
@@ -146,7 +152,7 @@ static void drop_program(cel_xla_model *m, cel_xla_program *p) {
 void cel_xla_unload(cel_model_handle *handle) {
   if (!handle) return;
   cel_xla_model *m = cel_xla_model_of(handle);
-  for (int i = 0; i < CEL_XLA_PROGRAMS_MOST; i++) drop_program(m, m->programs[i]);
+  for (int i = 0; i < CEL_XLA_PROGRAMS_MOST; i++) cel_xla_program_drop(m, m->programs[i]);
   for (int64_t i = 0; m->weights && i < m->checkpoint->n_tensors; i++) m->driver->release(m->weights[i]);
   if (m->engine) {
     for (int i = 0; i < CEL_STATE_COUNT; i++) m->driver->release(m->states[i]);
@@ -205,16 +211,18 @@ static cel_status find_params(cel_xla_model *m, cel_xla_program *p, cel_err *err
   p->slots = cel_program_param(q, p->options.entry == CEL_ENTRY_PREFILL ? "slot" : "slots");
   p->last = cel_program_param(q, "last");
   for (int i = 0; i < CEL_STATE_COUNT; i++) {
-    if (m->states[i]) p->states[cel_program_param(q, cel_state_shape_of(&m->base.arch, (cel_state)i, 1, 1).name)] = m->states[i];
+    int at = m->states[i] ? cel_program_param(q, cel_state_shape_of(&m->base.arch, (cel_state)i, 1, 1).name) : -1;
+    if (at >= 0) p->states[at] = m->states[i];
   }
   static const char *const names[CEL_ARCH_MAX_ROPES] = {"rope_freqs_0", "rope_freqs_1"};
   for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) p->rope_freqs[i] = cel_program_param(q, names[i]);
   return CEL_OK;
 }
 
-static cel_status make_program(cel_xla_model *m, const cel_emit_options *options, cel_xla_program **out, cel_err *err) {
-  cel_hlo_module *module;
-  CEL_TRY(cel_emit_text(&m->base.arch, &m->storage, options, &module, err));
+cel_status cel_xla_program_make(cel_xla_model *m, const cel_emit_options *options, cel_hlo_module *module,
+                                cel_xla_program **out, cel_err *err) {
+  *out = NULL;
+  if (!module) CEL_TRY(cel_emit_text(&m->base.arch, &m->storage, options, &module, err));
   cel_xla_program *p = calloc(1, sizeof *p);
   if (!p) {
     cel_hlo_module_free(module);
@@ -225,7 +233,7 @@ static cel_status make_program(cel_xla_model *m, const cel_emit_options *options
   if (s == CEL_OK) s = find_params(m, p, err);
   if (s == CEL_OK) s = compile(m, p, err);
   if (s != CEL_OK) {
-    drop_program(m, p);
+    cel_xla_program_drop(m, p);
     return s;
   }
   *out = p;
@@ -249,9 +257,9 @@ cel_status cel_xla_program_for(cel_xla_model *m, cel_entry entry, int64_t tokens
   cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->base.n_rows, .capacity = m->base.capacity, .logits = logits,
                               .dots = m->dots};
   cel_xla_program *made;
-  CEL_TRY(make_program(m, &options, &made, err));
+  CEL_TRY(cel_xla_program_make(m, &options, NULL, &made, err));
   made->last_used = m->clock;
-  drop_program(m, m->programs[oldest]);
+  cel_xla_program_drop(m, m->programs[oldest]);
   m->programs[oldest] = made;
   *out = made;
   return CEL_OK;

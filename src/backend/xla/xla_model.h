@@ -56,8 +56,18 @@ CEL_MUST_CHECK cel_status cel_xla_run(cel_xla_model *m, cel_xla_program *p, cons
                                       const int32_t *positions, const int32_t *slots, int32_t last, int64_t length,
                                       const float **logits, cel_err *err);
 
+// A program for options that no session asks for; m's buffers and weights serve it. `module`, taken in any case: what to
+// compile instead of what the options emit; NULL: that.
+CEL_MUST_CHECK cel_status cel_xla_program_make(cel_xla_model *m, const cel_emit_options *options, cel_hlo_module *module,
+                                               cel_xla_program **out, cel_err *err);
+void cel_xla_program_drop(cel_xla_model *m, cel_xla_program *p);  // NULL is fine
+
 cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,
                         cel_model_handle **out, cel_err *err);
+// The same with the variables' values given, and without trying a first program where `check` is false.
+struct cel_xla_options;
+CEL_MUST_CHECK cel_status cel_xla_load_with(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,
+                                            const struct cel_xla_options *x, bool check, cel_model_handle **out, cel_err *err);
 void cel_xla_unload(cel_model_handle *m);
 
 #endif

@@ -1,5 +1,5 @@
 // Taps: named values of the walk that a pattern asks for become results of @main, behind all others, so that any engine
-// shows them (ADR 0011). Without patterns nothing is recorded and the module is the same to the byte.
+// shows them (ADR 0014). Without patterns nothing is recorded and the module is the same to the byte.
 #include <fnmatch.h>
 #include <string.h>
 
