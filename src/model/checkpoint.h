@@ -84,10 +84,10 @@ typedef struct cel_weight {
   int64_t experts;            // > 0: a stack [experts, out, in] (experts.c says how files name them)
   int64_t rows, cols;         // [out, in]
   const cel_tensor *tensor;   // the matrix: plain dtype, GGUF blocks, or U32 words (MLX)
-  const char *mode;           // MLX: "affine", "mxfp4", "mxfp8" or "nvfp4"; else NULL
-  const cel_tensor *scales;   // MLX only, else NULL
+  const char *mode;           // MLX: "affine", "mxfp4", "mxfp8" or "nvfp4"; "fp8" (fp8.c); else NULL
+  const cel_tensor *scales;   // with a mode only, else NULL
   const cel_tensor *biases;   // affine only
-  int bits, group;            // MLX only
+  int bits, group;            // with a mode only
 } cel_weight;
 
 // Finds MODULE.weight (+ .scales, .biases: their presence decides, not the config; scales of bytes are those of a

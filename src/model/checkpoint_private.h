@@ -35,6 +35,7 @@ typedef struct cel_checkpoint_private {
   const char *const *modules;  // [n_tensors]: names without ".weight"; NULL for other tensors
   cel_json *config, *generation_config, *tokenizer_config;
   const cel_json *quantization;    // in config; NULL when there is none
+  const cel_json *fp8;             // quantization_config of method fp8; NULL when there is none
   const cel_override *overrides;   // sorted by module
   int64_t n_overrides;
   cel_adapter_scaling adapter;  // with cel_checkpoint.adapter
@@ -54,6 +55,8 @@ CEL_MUST_CHECK cel_status cel_checkpoint_finish(cel_checkpoint *c, cel_err *err)
 
 // shards.c: maps the folder's safetensors files and lists their tensors, sorted.
 CEL_MUST_CHECK cel_status cel_checkpoint_open_shards(cel_checkpoint *c, cel_err *err);
+// fp8.c: weights in eight-bit floats with their scales, as words and scales of a mode "fp8".
+CEL_MUST_CHECK cel_status cel_checkpoint_take_fp8(cel_checkpoint *c, cel_err *err);
 // experts.c: canonical names for mixtures of experts, and the experts of one projection as one stack.
 CEL_MUST_CHECK cel_status cel_checkpoint_stack_experts(cel_checkpoint *c, cel_err *err);
 // The canonical name of a tensor or module; *expert is the number in it, -1 when it has none. False when nothing

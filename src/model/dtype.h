@@ -46,6 +46,8 @@ void cel_affine_widen(const void *packed, const void *scales, const void *biases
 // of 32: mxfp4) or E4M3 numbers (4, 16: nvfp4), or of E4M3 numbers with powers of two (8, 32: mxfp8). One byte a scale.
 // f32(value * scale), zeros without a sign where the value is E2M1.
 void cel_micro_widen(const void *packed, const void *scales, int bits, int group, int64_t cols, float *dst);
+// One row of E4M3 bytes with an f32 scale for every `group`: f32(value * scale). Any alignment.
+void cel_fp8_widen(const void *packed, const void *scales, int group, int64_t cols, float *dst);
 // "mxfp4", "mxfp8" or "nvfp4"; NULL for no mode there is.
 const char *cel_micro_name(int bits, int group);
 

@@ -1,4 +1,7 @@
 // MLX's floating modes: E2M1 nibbles or E4M3 bytes, and one byte of scale for a group. Infinite for an exponent of 255.
+// And E4M3 bytes with scales in f32.
+#include <string.h>
+
 #include "base/half.h"
 #include "base/macros.h"
 #include "model/dtype.h"
@@ -30,5 +33,14 @@ void cel_micro_widen(const void *packed, const void *scales, int bits, int group
     float scale = group == 16 ? e4m3(s + i / group) : power(s[i / group]);
     if (bits == 8) dst[i] = e4m3(p + i) * scale;
     else dst[i] = (float)twice[p[i / 2] >> i % 2 * 4 & 15] * (scale * 0.5f);  // halving is exact
+  }
+}
+
+void cel_fp8_widen(const void *packed, const void *scales, int group, int64_t cols, float *dst) {
+  const uint8_t *p = packed, *s = scales;
+  for (int64_t i = 0; i < cols; i++) {
+    float scale;
+    memcpy(&scale, s + i / group * 4, sizeof scale);
+    dst[i] = e4m3(p + i) * scale;
   }
 }

@@ -8,7 +8,7 @@
 
 // ---- finding the block ----------------------------------------------------------------------------
 
-static cel_status find_block(const cel_json *config, const char *dir, const cel_json **out, cel_err *err) {
+static cel_status find_block(const cel_json *config, const char *dir, const cel_json **out, const cel_json **fp8, cel_err *err) {
   const cel_json *own = cel_json_get(config, "quantization"), *other = cel_json_get(config, "quantization_config");
   *out = own ? own : other;
   if (own && !cel_json_is_object(own)) return cel_fail(err, CEL_MALFORMED, "%s/config.json: quantization is not an object", dir);
@@ -18,8 +18,14 @@ static cel_status find_block(const cel_json *config, const char *dir, const cel_
     *out = NULL;
     return CEL_OK;
   }
+  if (!strcmp(method, "fp8") && !strcmp(cel_json_string(other, "fmt", "e4m3"), "e4m3")) {
+    *out = NULL;
+    *fp8 = other;
+    return CEL_OK;
+  }
   return cel_fail(err, CEL_UNSUPPORTED, "%s/config.json: quantization_config.quant_method \"%s\" is not supported; MLX "
-                  "weights, mxfp4 of gpt-oss and plain ones are", dir, cel_show(cel_str_of(method)).text);
+                  "weights, mxfp4 of gpt-oss, fp8 (e4m3) with weight_scale_inv and plain ones are", dir,
+                  cel_show(cel_str_of(method)).text);
 }
 
 // ---- overrides ------------------------------------------------------------------------------------
@@ -76,8 +82,8 @@ static cel_status read_overrides(cel_checkpoint *c, cel_err *err) {
 
 cel_status cel_checkpoint_read_quantization(cel_checkpoint *c, cel_err *err) {
   cel_checkpoint_private *p = c->priv;
-  CEL_TRY(find_block(c->config, c->dir, &p->quantization, err));
-  if (!p->quantization) CEL_TRY(find_block(cel_json_get(c->config, "text_config"), c->dir, &p->quantization, err));
+  CEL_TRY(find_block(c->config, c->dir, &p->quantization, &p->fp8, err));
+  if (!p->quantization && !p->fp8) CEL_TRY(find_block(cel_json_get(c->config, "text_config"), c->dir, &p->quantization, &p->fp8, err));
   return p->quantization ? read_overrides(c, err) : CEL_OK;
 }
 

@@ -159,5 +159,6 @@ cel_status cel_checkpoint_open_shards(cel_checkpoint *c, cel_err *err) {
   const char *index = cel_checkpoint_path(c, "model.safetensors.index.json");
   if (!index) return cel_fail_oom(err, c->dir);
   CEL_TRY(cel_is_file(index) ? open_indexed(c, index, err) : open_all(c, err));
+  CEL_TRY(cel_checkpoint_take_fp8(c, err));
   return cel_checkpoint_stack_experts(c, err);
 }

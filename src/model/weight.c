@@ -129,6 +129,17 @@ static cel_status fit_micro(cel_weight *w, cel_quantization q, int64_t per_group
   return bad_pair(w, problem, err);
 }
 
+// Bytes of E4M3 as words, and the scales that fp8.c spread.
+static cel_status fit_fp8(cel_weight *w, cel_err *err) {
+  const cel_tensor *t = w->tensor, *s = w->scales;
+  int64_t cols, groups = s->rank > 0 ? last_dim(s) : 0;
+  if (t->dtype != CEL_DT_U32 || s->dtype != CEL_DT_F32 || !same_dims(s, t, true) || groups < 1 ||
+      !cel_mul_i64(last_dim(t), 4, &cols) || cols % groups != 0 || !known_group(cols / groups)) {
+    return bad_pair(w, "words of eight-bit floats go with F32 scales for groups of 32, 64 or 128", err);
+  }
+  return accept(w, "fp8", 8, cols / groups, err);
+}
+
 static cel_status fit(cel_weight *w, cel_quantization q, cel_err *err) {
   int64_t per_group;
   CEL_TRY(check_parts(w, q.mode, err));
@@ -150,7 +161,8 @@ cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, ce
   if (w.scales) {
     const cel_tensor *global = w.experts ? NULL : find_part(c, module, "global_scale");
     if (global) return bad_tensor(global, CEL_UNSUPPORTED, "a scale of the whole matrix is not supported", err);
-    CEL_TRY(fit(&w, cel_checkpoint_quantization_of(c, module), err));
+    bool fp8 = c->priv->fp8 && !w.biases;
+    CEL_TRY(fp8 ? fit_fp8(&w, err) : fit(&w, cel_checkpoint_quantization_of(c, module), err));
   } else {
     CEL_TRY(plain(&w, err));
   }
@@ -177,6 +189,10 @@ void cel_weight_row(const cel_weight *w, int64_t r, float *dst) {
     return;
   }
   const void *scales = cel_tensor_row(w->scales, r, n);
+  if (w->scales->dtype == CEL_DT_F32 && !w->biases) {
+    cel_fp8_widen(data, scales, w->group, w->cols, dst);
+    return;
+  }
   if (!w->biases) {
     cel_micro_widen(data, scales, w->bits, w->group, w->cols, dst);
     return;

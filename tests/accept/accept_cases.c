@@ -245,7 +245,8 @@ static int declare_all(dequant *d, pending *out) {
   static const struct {
     const char *format;
     int bits, group;
-  } modes[] = {{"mxfp4", 4, 32}, {"mxfp8", 8, 32}, {"nvfp4", 4, 16}};
+    cel_etype scales;
+  } modes[] = {{"mxfp4", 4, 32, CEL_ET_UI8}, {"mxfp8", 8, 32, CEL_ET_UI8}, {"nvfp4", 4, 16, CEL_ET_UI8}, {"fp8", 8, 64, CEL_ET_F32}};
   int n = 0;
   char name[40];
   for (int i = 0; i < CEL_DTYPE_COUNT; i++) {
@@ -264,7 +265,7 @@ static int declare_all(dequant *d, pending *out) {
   for (int i = 0; i < CEL_COUNT(modes); i++) {
     snprintf(name, sizeof name, "mode_%s", modes[i].format);
     out[n++] = declare(d, name, (cel_storage){.format = modes[i].format, .bits = modes[i].bits, .group = modes[i].group,
-                                              .scale_type = CEL_ET_UI8});
+                                              .scale_type = modes[i].scales});
   }
   return n;
 }

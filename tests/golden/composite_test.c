@@ -28,16 +28,18 @@ static uint32_t next_random(uint32_t *s) {
 static float small_number(uint32_t *s) { return (float)((int)(next_random(s) % 64) - 32) / 32.0f; }
 
 // Random, but sane: packed bytes may be anything as long as the halves among them are finite, so blocks are made
-// of bytes below 0x3C (halves below 1). Words of mxfp8 have no NaN, scales of bytes are 2^-15 to 2^-8 (nvfp4: below 1).
+// of bytes below 0x3C (halves below 1). Words of mxfp8 and fp8 have no NaN, scales of bytes are 2^-15 to 2^-8 (nvfp4:
+// below 1).
 static void fill(const cel_param *p, const char *path, void *data, uint32_t *seed) {
   const cel_hlo_type *t = p->type;
   int64_t n = cel_hlo_elements(t);
   bool norm = strstr(p->name, "norm") != NULL;
   bool powers = strstr(p->name, ".scales") && !strstr(path, "nvfp4");
-  uint32_t words = strstr(path, "mxfp8") ? 0xBFBFBFBFu : 0xFFFFFFFFu;
+  bool fp8 = strstr(path, "fp8") != NULL;
+  uint32_t words = fp8 ? 0xBFBFBFBFu : 0xFFFFFFFFu;
   for (int64_t i = 0; i < n; i++) {
     float v = norm ? 1 + small_number(seed) / 4 : small_number(seed) * 0.5f;
-    if (strstr(p->name, ".scales")) v = 0.01f + fabsf(small_number(seed)) * 0.02f;
+    if (strstr(p->name, ".scales")) v = (0.01f + fabsf(small_number(seed)) * 0.02f) * (fp8 ? 0.01f : 1.0f);
     if (strncmp(p->name, "rope_freqs", 10) == 0) v = 1.0f / (float)(1 + i % 16);
     switch (t->etype) {
       case CEL_ET_F32: ((float *)data)[i] = v; break;

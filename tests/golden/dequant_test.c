@@ -109,14 +109,15 @@ static void micro_floats_have_their_meaning_in_the_graph(void **state) {
   static const struct {
     const char *format;
     int bits, group;
-  } modes[] = {{"mxfp4", 4, 32}, {"mxfp8", 8, 32}, {"nvfp4", 4, 16}};
+    cel_etype scales;
+  } modes[] = {{"mxfp4", 4, 32, CEL_ET_UI8}, {"mxfp8", 8, 32, CEL_ET_UI8}, {"nvfp4", 4, 16, CEL_ET_UI8}, {"fp8", 8, 64, CEL_ET_F32}};
   for (int i = 0; i < CEL_COUNT(modes); i++) {
     char name[40];
     snprintf(name, sizeof name, "mode_%s", modes[i].format);
     vector v = load(name);
     cel_storage s = {.format = modes[i].format, .rows = 1, .cols = v.n, .bits = modes[i].bits, .group = modes[i].group,
-                     .scale_type = CEL_ET_UI8};
-    check(name, &s, &v, CEL_ET_UI8);
+                     .scale_type = modes[i].scales};
+    check(name, &s, &v, modes[i].scales);
     free(v.file);
   }
 }

@@ -17,6 +17,8 @@ static void widen(const cel_linear *w, int64_t row, float *out) {
   if (w->format == CEL_LIN_AFFINE) {
     int64_t at = row * groups * (w->scale_type == CEL_LIN_F32 ? 4 : 2);
     cel_affine_widen(p, w->scales + at, w->biases + at, dtype_of(w->scale_type), w->bits, w->group, w->cols, out);
+  } else if (w->format == CEL_LIN_FP8) {
+    cel_fp8_widen(p, w->scales + row * groups * 4, w->group, w->cols, out);
   } else if (groups) {
     cel_micro_widen(p, w->scales + row * groups, w->bits, w->group, w->cols, out);
   } else {

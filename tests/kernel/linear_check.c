@@ -105,6 +105,21 @@ static bool make_affine(check *c, cel_linear *w) {
   return true;
 }
 
+static bool make_fp8(check *c, cel_linear *w) {
+  static const int groups[] = {128, 64, 32};
+  w->bits = 8;
+  w->scale_type = CEL_LIN_F32;
+  for (int i = 0; i < 3 && (w->group == 0 || w->cols % w->group); i++) w->group = groups[i];
+  if (w->cols % w->group) return false;
+  int64_t n = w->rows * (w->cols / w->group);
+  uint8_t *p = random_words(c, w), *s = guarded((size_t)(4 * n));
+  for (int64_t i = 0; i < w->rows * w->w_row_bytes; i++)
+    if ((p[i] & 127) == 127) p[i] ^= 64;  // no NaN
+  for (int64_t i = 0; i < n; i++) put_float(s, CEL_LIN_F32, i, 0.001f * normal(c));
+  w->scales = s;
+  return true;
+}
+
 static bool make_micro(check *c, cel_linear *w) {
   bool e4m3 = w->format == CEL_LIN_MLX_NVFP4, bytes = w->format == CEL_LIN_MLX_MXFP8;
   w->bits = bytes ? 8 : 4;
@@ -127,6 +142,7 @@ bool make_weights(check *c, int kind, cel_linear_precision precision, int64_t ro
     w->format = (cel_linear_format)(kind < CEL_LIN_AFFINE ? kind : kind + 1);
     const cel_linear_traits *t = cel_linear_traits_of(w->format);
     snprintf(out->name, sizeof out->name, "%s", t->name);
+    if (w->format == CEL_LIN_FP8) return make_fp8(c, w);
     return t->block == 1 ? make_plain(c, w) : t->block ? make_gguf(c, w) : make_micro(c, w);
   }
   kind -= CEL_LIN_FORMATS - 1;
@@ -159,7 +175,8 @@ static void quantized(const float *x, int64_t n, double *out) {
 static void against_f64(check *c, const weights *m, const float *x, int64_t n, const float *y) {
   const cel_linear *w = &m->w;
   int unit = w->format == CEL_LIN_AFFINE && w->bits == 4 ? 64 : 32;
-  bool i16 = w->format > CEL_LIN_BF16 && w->format != CEL_LIN_MLX_MXFP8 && w->precision == CEL_LIN_PREC_I16;
+  bool floats = w->format <= CEL_LIN_BF16 || w->format == CEL_LIN_MLX_MXFP8 || w->format == CEL_LIN_FP8;
+  bool i16 = !floats && w->precision == CEL_LIN_PREC_I16;
   float row[4096];
   double hat[4096];
   for (int64_t t = 0; t < n; t++) {

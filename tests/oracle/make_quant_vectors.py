@@ -96,6 +96,18 @@ def mode_cases():
         write("mode_" + mode, words, scales, b"", np.array(values)[0])
 
 
+def fp8_case():
+    """E4M3 bytes, an f32 scale for every 64; values by torch."""
+    import torch
+    own = np.random.default_rng(8)
+    q = own.integers(0, 256, 512, dtype=np.uint8)
+    q[(q & 127) == 127] = 1  # no NaN
+    q[:126] = np.arange(1, 127)
+    scales = (own.standard_normal(8) * 10.0 ** own.integers(-6, 2, 8)).astype(np.float32)
+    values = torch.from_numpy(q.copy()).view(torch.float8_e4m3fn).float().numpy() * np.repeat(scales, 64)
+    write("mode_fp8", q, scales, b"", values)
+
+
 def unpack(words, bits, n):
     stream = np.unpackbits(words.view(np.uint8), bitorder="little")
     return (stream[:n * bits].reshape(n, bits) << np.arange(bits)).sum(1).astype(np.float32)
@@ -142,3 +154,4 @@ plain_cases()
 small_gguf_cases()
 rare_cases()
 mode_cases()
+fp8_case()

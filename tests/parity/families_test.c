@@ -123,6 +123,8 @@ static const row rows[] = {
     {"dsv3-half", "the same with rotation of halves", 0},
     {"dsv3-q4g32", "MLX's form of it: the second matrix as two stacks, experts stacked, 4 bits", 3e-4},
     {"dsv3-gguf", "the same in GGUF", 0},
+    {"dsv3-fp8", "eight-bit floats with a scale for each block, blocks that rows do not fill", 0},
+    {"ministral3-fp8", "eight-bit floats with one scale for a matrix", 0},
     {"youtu", "latent attention with dense MLPs, tied", 0},
     {"youtu-q4g32", "latent attention on 4 bits, the second matrix whole", 3e-4},
     {"minicpm3", "latent attention with half rotation, longrope's border crossed, multipliers, eps of its own inside", 0},

@@ -245,6 +245,11 @@ static void products_get_kernels_only_when_their_operands_are_the_formats(void *
       {WORDS("nvfp4", "4", "32"), "3x8xui32", "3x2xui8", NULL, "2x3xf32", false},
       {WORDS("mxfp4", "4", "32"), "3x8xui32", "3x2xf16", NULL, "2x3xf32", false},
       {WORDS("mxfp4", "4", "0"), "3x8xui32", "3x2xui8", NULL, "2x3xf32", false},
+      {WORDS("fp8", "8", "64"), "3x16xui32", "3x1xf32", NULL, "2x3xf32", true},
+      {WORDS("fp8", "8", "32"), "3x16xui32", "3x2xf32", NULL, "2x3xf32", true},
+      {WORDS("fp8", "8", "64"), "3x16xui32", "3x1xui8", NULL, "2x3xf32", false},
+      {WORDS("fp8", "4", "64"), "3x8xui32", "3x1xf32", NULL, "2x3xf32", false},
+      {WORDS("fp8", "8", "16"), "3x16xui32", "3x4xf32", NULL, "2x3xf32", false},
   };
 #undef WORDS
   for (int i = 0; i < CEL_COUNT(cases); i++) {

@@ -326,12 +326,20 @@ static hlo micro_float(cel_hlo_builder *b, const cel_storage *s, hlo w, hlo scal
   return per_group(b, CEL_HLO_MULTIPLY, x, scale, s->group);
 }
 
+// E4M3 bytes and an f32 for every group.
+static hlo fp8(cel_hlo_builder *b, const cel_storage *s, hlo w, hlo scales, int64_t r) {
+  float bytes[256];
+  e4m3_values(bytes);
+  return per_group(b, CEL_HLO_MULTIPLY, look_up(b, bytes, 256, unpack(b, w, r, s->cols, 8)), scales, s->group);
+}
+
 hlo cel_emit_dequantize(cel_hlo_builder *b, const cel_storage *s, hlo w, hlo scales, hlo biases, int64_t rows) {
   if (!strcmp(s->format, "F32") || !strcmp(s->format, "F16") || !strcmp(s->format, "BF16")) return f32(b, w);
   if (!strcmp(s->format, "affine")) return affine(b, s, w, scales, biases, rows);
   if (!strcmp(s->format, "mxfp4") || !strcmp(s->format, "mxfp8") || !strcmp(s->format, "nvfp4")) {
     return micro_float(b, s, w, scales, rows);
   }
+  if (!strcmp(s->format, "fp8")) return fp8(b, s, w, scales, rows);
   for (int i = 0; i < CEL_COUNT(block_formats); i++) {
     if (strcmp(s->format, block_formats[i].format) != 0) continue;
     int64_t nb = s->cols / block_formats[i].elements;

@@ -48,12 +48,12 @@
 
 // How a matrix is stored.
 typedef struct cel_storage {
-  const char *format;    // "F32" "F16" "BF16", a GGUF block format "Q4_1", or "affine" "mxfp4" "mxfp8" "nvfp4" (MLX)
+  const char *format;    // "F32" "F16" "BF16", a GGUF block format "Q4_1", "affine" "mxfp4" "mxfp8" "nvfp4" (MLX), or "fp8"
   int64_t rows, cols;    // [out, in]
   int64_t experts;       // > 0: a stack [experts, out, in]
   int64_t row_bytes;     // block formats: bytes of one row
-  int bits, group;       // MLX; 0 for the others
-  cel_etype scale_type;  // affine: F32, F16, BF16, else UI8
+  int bits, group;       // with scales; 0 for the others
+  cel_etype scale_type;  // affine: F32, F16, BF16; fp8: F32; else UI8
 } cel_storage;
 
 // Answers for the emitter, from a checkpoint or a test. CEL_NOT_FOUND when there is no such tensor (the

@@ -77,10 +77,7 @@ static cel_linear rows_of(const cel_expert_stack *s, int64_t x, range r) {
   w.rows = r.end - r.begin;
   w.w = s->weights[x] + r.begin * w.w_row_bytes;
   if (!s->scales) return w;
-  int64_t item = w.format != CEL_LIN_AFFINE    ? 1
-                 : w.scale_type == CEL_LIN_F32 ? 4
-                                               : 2,
-          at_row = r.begin * (w.cols / w.group) * item;
+  int64_t at_row = r.begin * (w.cols / w.group) * cel_linear_scale_bytes(&w);
   w.scales = s->scales[x] + at_row;
   if (s->biases) w.biases = s->biases[x] + at_row;
   return w;

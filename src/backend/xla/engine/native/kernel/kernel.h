@@ -28,13 +28,14 @@ typedef enum cel_linear_precision {
 
 typedef struct cel_linear {  // describes one weight matrix; all that a kernel needs to know
   cel_linear_format format;
-  cel_linear_precision precision;  // plain formats and MLX_MXFP8, whose weights are no small integers, compute in f32
+  cel_linear_precision precision;  // plain formats, MLX_MXFP8 and FP8, whose weights are no small integers, compute in f32
   int64_t rows, cols;              // [out, in]; cols is whole blocks / groups, and of MLX formats whole units of 32
-  int bits, group;                 // MLX only: AFFINE 2, 3, 4, 5, 6, 8 in 32, 64, 128; MXFP4 4, 32; MXFP8 8, 32; NVFP4 4, 16
-  int scale_type;                  // AFFINE only: CEL_LIN_F32, CEL_LIN_F16 or CEL_LIN_BF16
+  int bits, group;                 // MLX only: AFFINE 2, 3, 4, 5, 6, 8 in 32, 64, 128; MXFP4 4, 32; MXFP8 8, 32; NVFP4 4, 16;
+                                   // FP8 8, 32, 64, 128
+  int scale_type;                  // AFFINE: CEL_LIN_F32, CEL_LIN_F16 or CEL_LIN_BF16; FP8: CEL_LIN_F32
   const uint8_t *w;                // alignment 1
   int64_t w_row_bytes;
-  const uint8_t *scales, *biases;  // MLX only; [rows][cols / group] of scale_type (AFFINE) or bytes (no biases), alignment 1
+  const uint8_t *scales, *biases;  // MLX only; [rows][cols / group] of scale_type (AFFINE, FP8) or bytes, alignment 1; biases: AFFINE only
 } cel_linear;
 
 // What linear.def says of a format.
@@ -53,6 +54,8 @@ int64_t cel_linear_pack_bytes(const cel_linear *w);
 bool cel_linear_same_pack(const cel_linear *a, const cel_linear *b);
 // Scratch one thread needs inside linear_mul, a multiple of 64 (bounded: panels, never the matrix). Pure.
 int64_t cel_linear_scratch_bytes(const cel_linear *w);
+// Bytes of one of its scales, 0 without scales. Pure.
+int64_t cel_linear_scale_bytes(const cel_linear *w);
 // Rows [first, first + n) as a matrix of its own. Pure.
 cel_linear cel_linear_rows(const cel_linear *w, int64_t first, int64_t n);
 // Rows are best handed out in multiples of this (register tile).

@@ -23,13 +23,18 @@ int64_t cel_linear_scratch_bytes(const cel_linear *w) {
   return cel_lin_row_stride(w) * (cel_lin_i16(w) ? CEL_LIN_PANEL_I16 : CEL_LIN_PANEL_F32);
 }
 
+int64_t cel_linear_scale_bytes(const cel_linear *w) {
+  if (cel_linear_traits_of(w->format)->block) return 0;
+  bool floats = w->format == CEL_LIN_AFFINE || w->format == CEL_LIN_FP8;
+  return !floats ? 1 : w->scale_type == CEL_LIN_F32 ? 4 : 2;
+}
+
 cel_linear cel_linear_rows(const cel_linear *w, int64_t first, int64_t n) {
   cel_linear part = *w;
   part.rows = n;
   part.w += first * w->w_row_bytes;
   if (!w->scales) return part;
-  int64_t item = w->format != CEL_LIN_AFFINE ? 1 : w->scale_type == CEL_LIN_F32 ? 4 : 2;
-  int64_t at = first * (w->cols / w->group) * item;
+  int64_t at = first * (w->cols / w->group) * cel_linear_scale_bytes(w);
   part.scales += at;
   if (w->biases) part.biases += at;
   return part;

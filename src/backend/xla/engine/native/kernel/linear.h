@@ -14,7 +14,7 @@
 //   bacc[l] = fma(b, xsum, bacc[l])                 bias j goes to lane j % 8
 //   y       = reduce(acc + bacc)                    reduce: cel_lin_reduce
 // |q| <= 255 and |x| <= 32767, at most 8 products a lane: below 2^26, so int32 cannot overflow.
-// CEL_LIN_PREC_F32: acc[p % 8] = fma(w[p], x[p], acc[p % 8]) over positions in order; plain formats and mxfp8 have
+// CEL_LIN_PREC_F32: acc[p % 8] = fma(w[p], x[p], acc[p % 8]) over positions in order; plain formats, mxfp8 and fp8 have
 // units of 8 in their natural order, the last one filled with zeros.
 #ifndef CEL_XLA_NATIVE_KERNEL_LINEAR_H
 #define CEL_XLA_NATIVE_KERNEL_LINEAR_H
@@ -35,7 +35,7 @@ enum {
 
 static inline bool cel_lin_plain(cel_linear_format f) { return f <= CEL_LIN_BF16; }
 // Single floats in their order, no integers.
-static inline bool cel_lin_floats(cel_linear_format f) { return cel_lin_plain(f) || f == CEL_LIN_MLX_MXFP8; }
+static inline bool cel_lin_floats(cel_linear_format f) { return cel_lin_plain(f) || f == CEL_LIN_MLX_MXFP8 || f == CEL_LIN_FP8; }
 static inline bool cel_lin_i16(const cel_linear *w) {
   return !cel_lin_floats(w->format) && w->precision == CEL_LIN_PREC_I16;
 }
@@ -140,6 +140,13 @@ static inline int cel_lin_xs_scale(const uint8_t *b, int g) {
 // Element i of a row of mxfp8.
 static inline float cel_lin_mxfp8(const cel_linear *w, int64_t row, int64_t i) {
   float scale = cel_lin_mlx_half_power(w->scales[row * (w->cols / 32) + i / 32]) * 2;
+  return cel_lin_e4m3(w->w[row * w->w_row_bytes + i]) * scale;
+}
+
+// Element i of a row of fp8.
+static inline float cel_lin_fp8(const cel_linear *w, int64_t row, int64_t i) {
+  float scale;
+  memcpy(&scale, w->scales + (row * (w->cols / w->group) + i / w->group) * 4, sizeof scale);
   return cel_lin_e4m3(w->w[row * w->w_row_bytes + i]) * scale;
 }
 

@@ -112,7 +112,8 @@ static void unpack_i16(const cel_linear *w, int64_t row, uint8_t *out) {
 }
 
 static float single(const cel_linear *w, int64_t row, int64_t i) {
-  return cel_lin_plain(w->format) ? cel_lin_float(w->w + row * w->w_row_bytes, (int)w->format, i) : cel_lin_mxfp8(w, row, i);
+  if (cel_lin_plain(w->format)) return cel_lin_float(w->w + row * w->w_row_bytes, (int)w->format, i);
+  return w->format == CEL_LIN_FP8 ? cel_lin_fp8(w, row, i) : cel_lin_mxfp8(w, row, i);
 }
 
 static void unpack_f32(const cel_linear *w, int64_t row, float *out) {

@@ -119,6 +119,12 @@ static CEL_ALWAYS_INLINE void widen_mxfp8(const cel_linear *w, int64_t row, floa
     _mm256_storeu_ps(out + i, _mm256_mul_ps(e4m3(widen_bytes(p + i)), set8(cel_lin_mlx_half_power(scales[i / 32]) * 2)));
 }
 
+static CEL_ALWAYS_INLINE void widen_fp8(const cel_linear *w, int64_t row, float *out) {
+  const uint8_t *p = w->w + row * w->w_row_bytes, *scales = w->scales + row * (w->cols / w->group) * 4;
+  for (int64_t i = 0; i < w->cols; i += 8)
+    _mm256_storeu_ps(out + i, _mm256_mul_ps(e4m3(widen_bytes(p + i)), set8(cel_lin_float(scales, CEL_LIN_F32, i / w->group))));
+}
+
 // KIND(f) for every kind of weights that are small integers with scales.
 #define QUANTIZED_KINDS \
   KIND(K_Q4_0) KIND(K_Q4_1) KIND(K_Q5_0) KIND(K_Q5_1) KIND(K_Q8_0) KIND(K_Q4_K) KIND(K_Q5_K) KIND(K_Q6_K) \
@@ -135,6 +141,7 @@ static CEL_NOINLINE void widen_row(const cel_linear *w, int64_t row, float *out)
     case K_F16: widen_plain(w, CEL_LIN_F16, row, out); break;
     case K_BF16: widen_plain(w, CEL_LIN_BF16, row, out); break;
     case K_MLX_MXFP8: widen_mxfp8(w, row, out); break;
+    case K_FP8: widen_fp8(w, row, out); break;
     case K_AFFINE: break;  // one of the above
   }
 }
@@ -156,6 +163,7 @@ void cel_avx2_linear_row(const cel_linear *w, int64_t row, float *out) {
     case K_F16: row_plain(w, CEL_LIN_F16, row, out); break;
     case K_BF16: row_plain(w, CEL_LIN_BF16, row, out); break;
     case K_MLX_MXFP8: widen_mxfp8(w, row, out); break;
+    case K_FP8: widen_fp8(w, row, out); break;
     case K_AFFINE: break;  // one of the above
   }
 }

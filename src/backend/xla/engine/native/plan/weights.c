@@ -28,16 +28,16 @@ static bool beside(const cel_hlo_type *w, const cel_hlo_type *t, int64_t cols) {
 
 // MLX: words, scales and biases of the sizes that bits and group ask for, and bits and group that kernels know.
 static bool fits_words(const cel_hlo_op *op, int first, int n, cel_linear_format f, int64_t cols) {
-  bool affine = f == CEL_LIN_AFFINE;
+  bool affine = f == CEL_LIN_AFFINE, any_group = affine || f == CEL_LIN_FP8;
   if (n != (affine ? 3 : 2)) return false;
   const cel_hlo_type *w = op->operands[first]->type, *s = op->operands[first + 1]->type;
   int64_t bits = int_of(op, "bits"), group = int_of(op, "group");
   if (w->etype != CEL_ET_UI32 || bits < 2 || bits > 8 || bits == 7) return false;
-  if (affine && group != 32 && group != 64 && group != 128) return false;
-  if (!affine && (bits != (f == CEL_LIN_MLX_MXFP8 ? 8 : 4) || group != (f == CEL_LIN_MLX_NVFP4 ? 16 : 32)))
-    return false;
+  if (any_group && group != 32 && group != 64 && group != 128) return false;
+  if (!affine && bits != (f == CEL_LIN_MLX_MXFP8 || f == CEL_LIN_FP8 ? 8 : 4)) return false;
+  if (!any_group && group != (f == CEL_LIN_MLX_NVFP4 ? 16 : 32)) return false;
   if (cols % 32 || cols % group || last_dim(w) != cols / 32 * bits || !beside(w, s, cols / group)) return false;
-  if (!affine) return s->etype == CEL_ET_UI8;
+  if (!affine) return s->etype == (f == CEL_LIN_FP8 ? CEL_ET_F32 : CEL_ET_UI8);
   const cel_hlo_type *b = op->operands[first + 2]->type;
   return is_float(s->etype) && b->etype == s->etype && beside(w, b, cols / group);
 }
