@@ -41,8 +41,9 @@ static void add_machine(cel_buf *b, const cel_lm *lm) {
   cli_add_key(b, "threads");
   cel_buf_printf(b, "%d", d.n_threads);
   cli_add_key(b, "memory");
-  cel_buf_printf(b, "{\"weights\":%lld,\"kv\":%lld,\"arena\":%lld,\"peak_rss\":%lld}", (long long)m.weights_bytes,
-                 (long long)m.kv_bytes, (long long)m.arena_bytes, (long long)cel_peak_rss_bytes());
+  cel_buf_printf(b, "{\"weights\":%lld,", (long long)m.weights_bytes);
+  if (m.weights_device_bytes > 0) cel_buf_printf(b, "\"weights_device\":%lld,", (long long)m.weights_device_bytes);
+  cel_buf_printf(b, "\"kv\":%lld,\"arena\":%lld,\"peak_rss\":%lld}", (long long)m.kv_bytes, (long long)m.arena_bytes, (long long)cel_peak_rss_bytes());
 }
 
 static void add_logprobs(cel_buf *b, const cel_reply *r) {

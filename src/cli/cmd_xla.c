@@ -11,6 +11,7 @@
 
 static int emit_options(const cli_options *o, cel_emit_options *out) {
   *out = (cel_emit_options){.tokens = o->tokens, .rows = o->rows, .capacity = o->capacity, .logits = CEL_LOGITS_LAST,
+                            .devices = (int)CEL_MIN(o->devices, 1024),
                             .taps = o->tap.items, .n_taps = o->tap.n};
   if (o->tap.n) out->logits = CEL_LOGITS_ALL;
   if (!o->entry || !cel_entry_by_name(o->entry, &out->entry)) return cli_usage("--entry takes prefill or decode");

@@ -85,7 +85,7 @@ static cel_load_options load_options(const cli_options *o, int max_sessions, int
   *seen = (bar){.start_ms = cel_now_ms()};
   return (cel_load_options){.n_threads = (int)CEL_MIN(o->threads, CLI_THREADS_MOST), .context = context,
                             .max_sessions = max_sessions, .prefill_chunk = (int)CEL_MIN(o->prefill_chunk, 65536),
-                            .device = o->device, .artifact = o->artifact,
+                            .device = o->device, .n_devices = (int)CEL_MIN(o->devices, 1024), .artifact = o->artifact,
                             .artifact_use = o->artifact_rebuild ? CEL_ARTIFACT_REBUILD : CEL_ARTIFACT_USE,
                             .progress = progress, .progress_context = seen};
 }

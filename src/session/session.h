@@ -77,6 +77,7 @@ typedef struct cel_event {
 
 typedef struct cel_memory_report {
   int64_t weights_bytes;  // read from the mapping or held
+  int64_t weights_device_bytes;  // of these on each device; 0: there is one
   int64_t kv_bytes;       // touched so far, all sessions
   int64_t arena_bytes;    // intermediates and scratch
 } cel_memory_report;

@@ -21,7 +21,7 @@ static const char *plugin(const char *kind) {
 static void refused(const char *kind, const char *options, const char *words) {
   cel_pjrt p;
   cel_err err = {0};
-  assert_int_not_equal(cel_pjrt_open(plugin(kind), options, &p, &err), CEL_OK);
+  assert_int_not_equal(cel_pjrt_open(plugin(kind), options, 1, &p, &err), CEL_OK);
   if (!strstr(err.text, words)) fail_msg("\"%s\" does not say \"%s\"", err.text, words);
   assert_null(strchr(err.text, '\n'));
   assert_null(p.client);
@@ -51,7 +51,7 @@ static void options_have_the_types_they_look_like(void **state) {
   (void)state;
   cel_pjrt p;
   cel_err err = {0};
-  assert_int_equal(cel_pjrt_open(plugin("works"), "cpu_device_count=3", &p, &err), CEL_OK);
+  assert_int_equal(cel_pjrt_open(plugin("works"), "cpu_device_count=3", 1, &p, &err), CEL_OK);
   assert_int_equal(p.n_devices, 3);
   assert_string_equal(p.platform, "fake");
   cel_pjrt_close(&p);
@@ -65,7 +65,7 @@ static void what_cannot_be_loaded_is_said_by_the_loader(void **state) {
   (void)state;
   cel_pjrt p;
   cel_err err = {0};
-  assert_int_not_equal(cel_pjrt_open(__FILE__, "", &p, &err), CEL_OK);
+  assert_int_not_equal(cel_pjrt_open(__FILE__, "", 1, &p, &err), CEL_OK);
   assert_non_null(strstr(err.text, __FILE__));
 }
 
@@ -145,7 +145,7 @@ static void a_kept_program_is_loaded_not_compiled(void **state) {
   cel_err err = {0};
   assert_non_null(mkdtemp(folder));
   cel_artifact_options o = {.folder = folder};
-  assert_int_equal(cel_pjrt_open(plugin("works"), "", &p, &err), CEL_OK);
+  assert_int_equal(cel_pjrt_open(plugin("works"), "", 1, &p, &err), CEL_OK);
   cel_pjrt_identify(&p, plugin("works"));
   assert_non_null(strstr(p.version, "libfake_plugin_works.so PJRT 0.33"));
   assert_string_equal(p.target, "fake");

@@ -45,7 +45,9 @@ static cel_status make_state(cel_xla_model *m, cel_state which, cel_err *err) {
   const cel_hlo_type *t = cel_hlo_tensor(types, CEL_ET_F32, 5, shape.dims);
   cel_status s = t ? CEL_OK : cel_fail(err, CEL_TOO_LONG, "the state %s of %lld tokens and %d rows has more bytes than can be counted",
                                        shape.name, (long long)m->base.capacity, m->base.n_rows);
-  if (s == CEL_OK) s = m->driver->state(m->engine, t, &m->states[which], err);
+  int shard = cel_state_shard(&m->base.arch, which, m->n_devices);
+  if (s == CEL_OK && shard < 0) s = m->driver->state(m->engine, t, &m->states[which], err);
+  if (s == CEL_OK && shard >= 0) s = m->driver->state_split(m->engine, t, shard, &m->states[which], err);
   cel_hlo_module_free(types);
   return s;
 }
@@ -73,8 +75,12 @@ static cel_status make_buffers(cel_xla_model *m, cel_err *err) {
 static cel_status open_engine(cel_xla_model *m, const cel_load_options *o, const cel_xla_options *x, cel_err *err) {
   const char *rest;
   CEL_TRY(cel_engine_find(o->device ? o->device : x->device, &m->driver, &rest, err));
+  if (m->n_devices > 1 && !m->driver->upload_split) {
+    return cel_fail(err, CEL_UNSUPPORTED, "the engine %s runs on one device, %d are asked for", m->driver->name, m->n_devices);
+  }
+  CEL_TRY(cel_emit_check_devices(&m->base.arch, m->n_devices, err));
   CEL_TRY(cel_xla_open_artifacts(m, o, x, err));
-  cel_engine_options engine = {.device = rest, .precision = x->precision, .n_threads = o->n_threads,
+  cel_engine_options engine = {.device = rest, .precision = x->precision, .n_threads = o->n_threads, .n_devices = m->n_devices,
                                .plugin_folders = x->plugin_folders, .plugin_options = x->plugin_options,
                                .compiler = x->compiler, .rocm_target = x->rocm_target, .artifacts = m->artifacts};
   CEL_TRY(m->driver->open(&engine, &m->engine, err));
@@ -116,7 +122,7 @@ cel_status cel_xla_load_with(const cel_arch *arch, const cel_checkpoint *checkpo
   }
   m->base.arch = cel_checkpoint_arch(arch, checkpoint, m->rope_divisors);
   m->storage = cel_xla_storage(checkpoint);
-  m->n_devices = 1;
+  m->n_devices = options->n_devices > 1 ? options->n_devices : 1;
   m->capacity_pinned = x->capacity > 0;
   m->base.n_rows = options->max_sessions > 0 ? options->max_sessions : 1;
   m->base.prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_XLA_PREFILL_CHUNK;
@@ -181,8 +187,9 @@ static cel_status weight_buffer(cel_xla_model *m, const cel_param *param, cel_bu
   }
   cel_buffer **slot = &m->weights[t - m->checkpoint->tensors];
   if (!*slot) {
-    CEL_TRY(cel_xla_upload(m->driver, m->engine, param->type, t, slot, err));
+    CEL_TRY(cel_xla_upload(m->driver, m->engine, param->type, param->shard, t, slot, err));
     m->weights_bytes += t->bytes;
+    m->weights_device_bytes += param->shard < 0 ? t->bytes : t->bytes / m->n_devices;
   }
   *out = *slot;
   return CEL_OK;
@@ -255,6 +262,7 @@ cel_status cel_xla_program_for(cel_xla_model *m, cel_entry entry, int64_t tokens
     if (q && (!p || p->last_used < q->last_used)) oldest = i;
   }
   cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->base.n_rows, .capacity = m->base.capacity, .logits = logits,
+                              .devices = m->n_devices,
                               .dots = m->dots};
   cel_xla_program *made;
   CEL_TRY(cel_xla_program_make(m, &options, NULL, &made, err));

@@ -32,7 +32,7 @@ typedef struct cel_xla_model {
   int n_devices;
   cel_engine *engine;
   cel_buffer **weights;  // [checkpoint->n_tensors], made when first asked for
-  int64_t weights_bytes;
+  int64_t weights_bytes, weights_device_bytes;  // of the checkpoint; of these on each device
   cel_buffer *states[CEL_STATE_COUNT];  // of all rows; NULL: the architecture has no such one
   bool capacity_pinned;  // by the variable
   cel_hlo_dots dots;     // how the engine is asked to take products

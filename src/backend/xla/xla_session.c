@@ -40,7 +40,8 @@ static void xla_memory(const cel_model_handle *m, cel_memory_report *out) {
       kv += s.dims[0] * s.dims[2] * ((bytes + PAGE - 1) / PAGE * PAGE);
     }
   }
-  *out = (cel_memory_report){.weights_bytes = x->weights_bytes, .kv_bytes = kv, .arena_bytes = e.arena_bytes};
+  *out = (cel_memory_report){.weights_bytes = x->weights_bytes,
+                               .weights_device_bytes = x->n_devices > 1 ? x->weights_device_bytes : 0, .kv_bytes = kv, .arena_bytes = e.arena_bytes};
 }
 
 // ---- runs ------------------------------------------------------------------------------------------

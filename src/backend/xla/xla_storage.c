@@ -47,14 +47,22 @@ cel_storage_source cel_xla_storage(const cel_checkpoint *checkpoint) {
   return (cel_storage_source){(void *)(uintptr_t)checkpoint, matrix, vector};
 }
 
-cel_status cel_xla_upload(const cel_engine_driver *driver, cel_engine *engine, const cel_hlo_type *type,
+static cel_status upload(const cel_engine_driver *driver, cel_engine *engine, const cel_hlo_type *type, int shard,
+                         const void *host, bool lent, cel_buffer **out, cel_err *err) {
+  if (shard < 0) return driver->upload(engine, type, host, lent, out, err);
+  return driver->upload_split(engine, type, shard, host, lent, out, err);
+}
+
+cel_status cel_xla_upload(const cel_engine_driver *driver, cel_engine *engine, const cel_hlo_type *type, int shard,
                           const cel_tensor *t, cel_buffer **out, cel_err *err) {
-  if (t->parts && !t->swapped && driver->upload_parts) return driver->upload_parts(engine, type, t->parts, t->dims[0], out, err);
-  if (!t->parts && !t->swapped) return driver->upload(engine, type, t->data, true, out, err);
+  if (t->parts && !t->swapped && shard < 0 && driver->upload_parts) {
+    return driver->upload_parts(engine, type, t->parts, t->dims[0], out, err);
+  }
+  if (!t->parts && !t->swapped) return upload(driver, engine, type, shard, t->data, true, out, err);
   void *copy = malloc((size_t)t->bytes + 1);
   if (!copy) return cel_fail_oom(err, t->name);
   cel_tensor_copy(t, copy);
-  cel_status s = driver->upload(engine, type, copy, false, out, err);
+  cel_status s = upload(driver, engine, type, shard, copy, false, out, err);
   free(copy);
   return s;
 }

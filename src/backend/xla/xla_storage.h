@@ -8,8 +8,8 @@
 
 // The source lives as long as the checkpoint.
 cel_storage_source cel_xla_storage(const cel_checkpoint *checkpoint);
-// A tensor for an engine: lent where it lies as the program wants it, or in parts where the engine takes those.
+// A tensor for an engine, of which its devices have parts along dimension `shard` (-1: all of it): lent where it lies as the program wants it, or in parts where the engine takes those.
 CEL_MUST_CHECK cel_status cel_xla_upload(const cel_engine_driver *driver, cel_engine *engine, const cel_hlo_type *type,
-                                         const cel_tensor *t, cel_buffer **out, cel_err *err);
+                                         int shard, const cel_tensor *t, cel_buffer **out, cel_err *err);
 
 #endif

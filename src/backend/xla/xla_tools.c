@@ -44,7 +44,7 @@ static cel_status bind(const cel_engine_driver *d, cel_engine *e, const cel_prog
     if (!t || t->bytes != cel_hlo_bytes(p->params[i].type)) {
       return cel_fail(err, CEL_NOT_FOUND, "the tensor %s is missing or has another size", p->params[i].name);
     }
-    CEL_TRY(cel_xla_upload(d, e, p->params[i].type, t, &weights[i], err));
+    CEL_TRY(cel_xla_upload(d, e, p->params[i].type, p->params[i].shard, t, &weights[i], err));
   }
   return CEL_OK;
 }

@@ -13,6 +13,7 @@ static void weight_arg_name(cel_emit *e, hlo arg, const char *name) {
 static hlo argument(cel_emit *e, const char *name, cel_etype type, int rank, const int64_t *dims) {
   hlo arg = cel_hlo_arg(&e->b, NULL, cel_hlo_tensor(e->b.module, type, rank, dims));
   weight_arg_name(e, arg, name);
+  cel_emit_shard_weight(e, arg);
   return arg;
 }
 
@@ -103,6 +104,7 @@ static cel_status find_global_scale(cel_emit *e, const char *module, cel_emit_we
 static cel_status one(cel_emit *e, cel_weight_role role, int layer, cel_err *err) {
   if (!cel_arch_weight_wanted(e->arch, role, layer, has_matrix, e)) return CEL_OK;
   cel_emit_weight *w = cel_emit_weight_of(e, role, layer);
+  e->placing = role;
   char module[200], name[256];
   if (!cel_arch_weight_name(e->arch, role, layer, module, sizeof module)) {
     return cel_fail(err, CEL_INVALID, "the name of weight %d is too long", (int)role);

@@ -79,6 +79,7 @@ typedef struct cel_emit_options {
   int64_t rows;      // cache rows
   int64_t capacity;  // positions per cache row
   cel_emit_logits logits;
+  int devices;       // that share weights and caches by heads, rows and columns; 0 or 1: one
   cel_hlo_dots dots;  // how the target takes f32 products
   // Named values that become results too, behind the others and in the order of the walk, each with its name as
   // {mlxcel.tap = NAME}: those that any of these shell patterns fits. None: the module is what it is without taps.
@@ -103,6 +104,11 @@ typedef struct cel_state_shape {
   bool by_position;  // dimension 3 is the position in the sequence
 } cel_state_shape;
 cel_state_shape cel_state_shape_of(const cel_arch *arch, cel_state state, int64_t rows, int64_t capacity);
+
+// Refuses, with the numbers, devices that cannot share the model's heads.
+CEL_MUST_CHECK cel_status cel_emit_check_devices(const cel_arch *arch, int devices, cel_err *err);
+// Along which dimension `devices` share a state: keys and values by head where the heads can be divided; -1: each has all of it.
+int cel_state_shard(const cel_arch *arch, cel_state state, int devices);
 
 // Fails with the sentence of the first thing that cannot be (a weight that is missing, a shape that does
 // not fit the description, a format without a decomposition), naming its tensor.

@@ -43,6 +43,7 @@ typedef struct cel_emit {
   hlo q_scale;               // [N], of queries by their position; NULL: none
   struct cel_emit_tapped *taps, *last_tap;  // in the order of the walk
   int n_taps;
+  cel_weight_role placing;   // the weight whose arguments are being made
   uint64_t taps_seen;        // which patterns have found a value
 } cel_emit;
 
@@ -60,6 +61,12 @@ const cel_hlo_func *cel_emit_begin(cel_emit *e, cel_emit_scope *scope, const cha
     CEL_PRINTF(4, 5);
 const cel_hlo_func *cel_emit_end(cel_emit *e, cel_emit_scope *scope, hlo result);
 const cel_hlo_func *cel_emit_end_many(cel_emit *e, cel_emit_scope *scope, const hlo *results, int n);
+
+// shard.c: what each device of options.devices has of the arguments and results. Nothing where there is one.
+void cel_emit_shard_weight(cel_emit *e, hlo arg);
+void cel_emit_shard_input(cel_emit *e, hlo arg);
+void cel_emit_shard_state(cel_emit *e, cel_state which, hlo arg);
+void cel_emit_shard_results(cel_emit *e);  // behind cel_hlo_return
 
 // taps.c: says that x is the value `name` of a layer (-1: of none) and returns x. Only for values of @main.
 hlo cel_emit_tap(cel_emit *e, int layer, const char *name, hlo x);

@@ -50,6 +50,7 @@ static hlo input(cel_emit *e, const char *name, cel_etype type, int rank, int64_
   int64_t dims[2] = {d0, d1};
   hlo arg = cel_hlo_arg(&e->b, name, cel_hlo_tensor(e->b.module, type, rank, dims));
   if (arg) cel_hlo_arg_attr_string(&e->b, arg, "mlxcel.input", name);
+  cel_emit_shard_input(e, arg);
   return arg;
 }
 
@@ -60,6 +61,7 @@ static void state_argument(cel_emit *e, cel_state which, int result) {
     cel_hlo_arg_attr_string(&e->b, arg, "mlxcel.state", s.name);
     cel_hlo_arg_attr_int(&e->b, arg, "tf.aliasing_output", result);
   }
+  cel_emit_shard_state(e, which, arg);
   e->state[which] = arg;
 }
 
@@ -194,6 +196,7 @@ static void walk(cel_emit *e) {
     for (int layer = 0; layer < e->arch->n_layers; layer++) x = layer_of(e, layer, x);
   }
   finish(e, e->options.logits != CEL_LOGITS_NONE ? head(e, x) : NULL);
+  cel_emit_shard_results(e);
 }
 
 cel_state_shape cel_state_shape_of(const cel_arch *a, cel_state state, int64_t rows, int64_t capacity) {
@@ -224,6 +227,7 @@ static cel_status check_options(const cel_arch *a, const cel_emit_options *o, ce
     return cel_fail(err, CEL_INVALID, "entry %s: tokens %lld, rows %lld, capacity %lld: each must be positive and in reason",
                     cel_entry_name(o->entry), (long long)o->tokens, (long long)o->rows, (long long)o->capacity);
   }
+  CEL_TRY(cel_emit_check_devices(a, o->devices, err));
   if (a->n_ropes > CEL_ARCH_MAX_ROPES) return cel_fail(err, CEL_INVALID, "%d rope tables", a->n_ropes);
   return cel_emit_check_taps(o, err);
 }
@@ -242,6 +246,7 @@ cel_status cel_emit_text(const cel_arch *arch, const cel_storage_source *weights
     cel_hlo_module_free(m);
     return cel_fail_oom(err, "the emitter's weight table");
   }
+  if (options->devices > 1) m->mesh = options->devices;
   cel_hlo_builder_init(&e.b, m);
   e.b.dots = options->dots;
   cel_hlo_func_begin(&e.b, "main", false);

@@ -22,6 +22,7 @@ typedef struct cel_engine_options {
   const char *device;     // the part of MLXCEL_XLA_DEVICE behind the engine's name; "" for its default
   const char *precision;  // MLXCEL_XLA_PRECISION; "" for the engine's default
   int n_threads;          // 0: all cores
+  int n_devices;          // that run every program together; 0 or 1: one
   const char *plugin_folders, *plugin_options;  // MLXCEL_XLA_PJRT_PATH, MLXCEL_XLA_PJRT_OPTIONS; "" for none
   const char *compiler, *rocm_target;  // MLXCEL_XLA_IREE_COMPILE, MLXCEL_XLA_ROCM_TARGET; "" for none
   cel_artifact_store *artifacts;  // where compiled programs are kept, lent as long as the engine; NULL: nowhere
@@ -51,6 +52,11 @@ typedef struct cel_engine_driver {
   // The same of a tensor that lies in n equal parts, lent. NULL where the engine wants it in one piece.
   cel_status (*upload_parts)(cel_engine *engine, const cel_hlo_type *type, const void *const *parts, int64_t n,
                              cel_buffer **out, cel_err *err);
+  // The same of a tensor that the devices share in equal parts along dimension `axis`, and a zeroed state that they share;
+  // without these functions all devices have all of it. NULL where the engine runs on one device only.
+  cel_status (*upload_split)(cel_engine *engine, const cel_hlo_type *type, int axis, const void *host, bool lent,
+                             cel_buffer **out, cel_err *err);
+  cel_status (*state_split)(cel_engine *engine, const cel_hlo_type *type, int axis, cel_buffer **out, cel_err *err);
   // A zeroed tensor for a state. Where the engine can, memory appears as it is touched.
   cel_status (*state)(cel_engine *engine, const cel_hlo_type *type, cel_buffer **out, cel_err *err);
   void (*release)(cel_buffer *buffer);  // NULL is fine

@@ -103,6 +103,29 @@ void cel_hlo_return(cel_hlo_builder *b, const hlo *values, int n) {
   cel_build_finish(b, op);
 }
 
+// #sdy.sharding<@mesh, [{}, {"model"}]>
+static cel_hlo_attr *sharding(cel_hlo_builder *b, int rank, int axis) {
+  cel_buf text = {0};
+  cel_buf_addz(&text, "#sdy.sharding<@mesh, [");
+  for (int i = 0; i < rank; i++) cel_buf_printf(&text, "%s{%s}", i ? ", " : "", i == axis ? "\"model\"" : "");
+  cel_buf_addz(&text, "]>");
+  cel_hlo_attr *a = text.failed ? NULL : cel_hlo_make_raw(b->module, "sdy.sharding", cel_buf_str(&text));
+  cel_buf_deinit(&text);
+  return a;
+}
+
+void cel_hlo_arg_shard(cel_hlo_builder *b, hlo arg, int axis) {
+  if (!cel_build_ok(b) || !arg) return;
+  add_arg_attr(b, arg, sharding(b, arg->type->rank, axis));
+  cel_hlo_arg_attr_int(b, arg, "mlxcel.shard", axis);
+}
+
+void cel_hlo_result_shard(cel_hlo_builder *b, int result, int axis) {
+  if (!cel_build_ok(b)) return;
+  const cel_hlo_type *t = result < b->func->n_results ? b->func->result_types[result] : NULL;
+  if (!t || !cel_hlo_func_add_result_attr(b->func, result, sharding(b, t->rank, axis))) cel_build_oom(b);
+}
+
 void cel_hlo_result_attr_string(cel_hlo_builder *b, int result, const char *key, const char *value) {
   if (!cel_build_ok(b)) return;
   if (!b->func || result < 0 || result >= b->func->n_results)

@@ -41,6 +41,10 @@ hlo cel_hlo_arg(cel_hlo_builder *b, const char *name, const cel_hlo_type *type);
 void cel_hlo_arg_attr_string(cel_hlo_builder *b, hlo arg, const char *key, const char *value);
 void cel_hlo_arg_attr_int(cel_hlo_builder *b, hlo arg, const char *key, int64_t value);  // i32
 void cel_hlo_return(cel_hlo_builder *b, const hlo *values, int n);  // func.return; sets the result types
+// How the devices of the module's mesh share an argument or a result of the function: in equal parts along a dimension, or
+// (axis -1) each has all of it. The argument also gets "mlxcel.shard" = axis.
+void cel_hlo_arg_shard(cel_hlo_builder *b, hlo arg, int axis);
+void cel_hlo_result_shard(cel_hlo_builder *b, int result, int axis);
 void cel_hlo_result_attr_string(cel_hlo_builder *b, int result, const char *key, const char *value);
 // A name no function of the module has yet: "base", "base_1", ...; in the module's arena.
 const char *cel_hlo_fresh_symbol(cel_hlo_builder *b, const char *base);

@@ -172,6 +172,7 @@ struct cel_hlo_module {
   const char *name;  // without @, NULL when anonymous
   cel_hlo_attr **attrs;
   int n_attrs;
+  int mesh;  // devices that share the values: prints `sdy.mesh @mesh = <["model"=mesh]>`; 0: none
   cel_hlo_func *first_func, *last_func;
   struct cel_hlo_interned *types;  // private to type.c
 };

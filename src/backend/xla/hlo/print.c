@@ -67,6 +67,7 @@ cel_status cel_hlo_print(const cel_hlo_module *m, cel_buf *out, cel_err *err) {
   }
   keyword_attrs(&p, m->attrs, m->n_attrs);
   cel_buf_addz(out, " {");
+  if (m->mesh > 0) cel_buf_printf(out, "\n  sdy.mesh @mesh = <[\"model\"=%d]>", m->mesh);
   bool good = true;
   for (const cel_hlo_func *f = m->first_func; good && f; f = f->next) good = print_func(&p, f);
   cel_buf_addz(out, "\n}\n");

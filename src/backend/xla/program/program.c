@@ -23,7 +23,7 @@ static const cel_hlo_func *find_entry(const cel_hlo_module *m, const char *entry
 }
 
 static cel_param read_param(const cel_hlo_func *f, int i, cel_arena *arena) {
-  cel_param p = {.kind = CEL_PARAM_INPUT, .type = f->body->args[i]->type, .alias_result = -1};
+  cel_param p = {.kind = CEL_PARAM_INPUT, .type = f->body->args[i]->type, .shard = -1, .alias_result = -1};
   static const struct {
     const char *key;
     cel_param_kind kind;
@@ -32,6 +32,7 @@ static cel_param read_param(const cel_hlo_func *f, int i, cel_arena *arena) {
   for (; attrs && *attrs; attrs++) {
     const cel_hlo_attr *a = *attrs;
     if (!strcmp(a->name, "tf.aliasing_output") && a->kind == CEL_HLO_ATTR_INT) p.alias_result = (int)a->i;
+    if (!strcmp(a->name, "mlxcel.shard") && a->kind == CEL_HLO_ATTR_INT && a->i < p.type->rank) p.shard = (int)a->i;
     for (int k = 0; k < CEL_COUNT(kinds); k++) {
       if (a->kind != CEL_HLO_ATTR_STRING || strcmp(a->name, kinds[k].key) != 0) continue;
       p.kind = kinds[k].kind;

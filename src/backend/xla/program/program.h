@@ -16,6 +16,7 @@ typedef struct cel_param {
   cel_param_kind kind;
   const char *name;  // the attribute's text; "argN" when there is none
   const cel_hlo_type *type;
+  int shard;         // the dimension along which the module's devices share it; -1: each has all of it
   int alias_result;  // the result that is this state's new value; -1: none
 } cel_param;
 

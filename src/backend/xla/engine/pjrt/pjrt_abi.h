@@ -178,6 +178,10 @@ typedef struct cel_pjrt_compile_args {
 // protobuf's wire format: one device, everything else as the plugin thinks best.
 #define CEL_PJRT_ONE_DEVICE "\x1a\x04\x20\x01\x28\x01"
 enum { CEL_PJRT_ONE_DEVICE_BYTES = 6 };
+// For n devices (n <= 127, byte CEL_PJRT_AT_PARTITIONS): { device_ordinal (1): -1, num_replicas (4): 1, num_partitions (5): n,
+// use_spmd_partitioning (6): true, use_shardy_partitioner (19): true }.
+#define CEL_PJRT_SHARED "\x1a\x14\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x20\x01\x28\x01\x30\x01\x98\x01\x01"
+enum { CEL_PJRT_SHARED_BYTES = 22, CEL_PJRT_AT_PARTITIONS = 16 };
 
 // ---- buffers --------------------------------------------------------------------------------------------
 

@@ -10,6 +10,12 @@ static cel_status compile_text(const cel_pjrt *p, cel_str text, cel_pjrt_loaded 
                               .format = "mlir", .format_bytes = 4};
   cel_pjrt_compile_args a = {.head = CEL_PJRT_HEAD(cel_pjrt_compile_args, executable), .client = p->client,
                              .program = &program, .options = CEL_PJRT_ONE_DEVICE, .options_bytes = CEL_PJRT_ONE_DEVICE_BYTES};
+  char shared[CEL_PJRT_SHARED_BYTES + 1] = CEL_PJRT_SHARED;
+  shared[CEL_PJRT_AT_PARTITIONS] = (char)p->n_parts;
+  if (p->n_parts > 1) {
+    a.options = shared;
+    a.options_bytes = CEL_PJRT_SHARED_BYTES;
+  }
   CEL_TRY(cel_pjrt_check(p, p->api->client_compile(&a), "compiling for the device", err));
   *out = a.executable;
   return CEL_OK;

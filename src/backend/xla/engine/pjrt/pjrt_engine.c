@@ -21,16 +21,16 @@ struct cel_engine {
 struct cel_buffer {
   cel_engine *engine;
   cel_hlo_type type;
-  cel_pjrt_buffer *device;
+  int axis;  // along which the devices share it; -1: each has all of it
+  cel_pjrt_array device;
 };
 
 struct cel_executable {
   cel_engine *engine;
   const cel_program *program;
   cel_pjrt_loaded *loaded;
-  cel_pjrt_buffer **arguments;  // [n_params]; weights stay, the rest is filled for each run
-  cel_pjrt_buffer **results;    // [n_results]
-  cel_pjrt_buffer **weights;    // [n_params], NULL for others
+  cel_pjrt_array *arguments;  // [n_params]; weights stay, the rest is filled for each run
+  cel_pjrt_array *results;    // [n_results]
   int *state_of;                // [n_results]: the parameter whose new value it is; -1: none
 };
 
@@ -49,10 +49,23 @@ static void pjrt_close(cel_engine *e) {
   free(e);
 }
 
+// Several devices that are parts of one processor have to be asked for.
+static cel_status open_client(cel_engine *e, const cel_engine_options *o, const char *path, cel_err *err) {
+  cel_buf options = {0};
+  cel_buf_addz(&options, o->plugin_options ? o->plugin_options : "");
+  if (o->n_devices > 1 && strstr(path, "cpu") && options.p && !strstr(options.p, "cpu_device_count")) {
+    cel_buf_printf(&options, "%scpu_device_count=%d", options.n ? "," : "", o->n_devices);
+  }
+  cel_status s = options.failed ? cel_fail_oom(err, "a plugin's options")
+                                : cel_pjrt_open(path, options.p ? options.p : "", o->n_devices, &e->pjrt, err);
+  cel_buf_deinit(&options);
+  return s;
+}
+
 static cel_status open_plugin(cel_engine *e, const cel_engine_options *o, cel_err *err) {
   cel_buf path = {0};
   cel_status s = cel_pjrt_find(o->device, o->plugin_folders ? o->plugin_folders : "", &path, err);
-  if (s == CEL_OK) s = cel_pjrt_open(path.p, o->plugin_options ? o->plugin_options : "", &e->pjrt, err);
+  if (s == CEL_OK) s = open_client(e, o, path.p, err);
   if (s == CEL_OK) cel_pjrt_identify(&e->pjrt, path.p);
   cel_buf_deinit(&path);
   e->pjrt.artifacts = o->artifacts;
@@ -88,23 +101,41 @@ static void pjrt_describe(const cel_engine *e, cel_engine_description *out) {
 
 static void pjrt_release(cel_buffer *b) {
   if (!b) return;
-  cel_pjrt_drop_buffer(&b->engine->pjrt, b->device);
+  cel_pjrt_drop_array(&b->engine->pjrt, &b->device);
   free(b);
 }
 
 // A buffer without its device half.
-static cel_status new_buffer(cel_engine *e, const cel_hlo_type *t, cel_buffer **out, cel_err *err) {
+static cel_status new_buffer(cel_engine *e, const cel_hlo_type *t, int axis, cel_buffer **out, cel_err *err) {
   *out = calloc(1, sizeof **out);
   if (!*out) return cel_fail_oom(err, "a buffer");
-  **out = (cel_buffer){.engine = e, .type = *t};
+  **out = (cel_buffer){.engine = e, .type = *t, .axis = axis};
+  return CEL_OK;
+}
+
+static cel_status pjrt_upload_split(cel_engine *e, const cel_hlo_type *t, int axis, const void *host, bool lent,
+                                    cel_buffer **out, cel_err *err) {
+  cel_buffer *b;
+  CEL_TRY(new_buffer(e, t, axis, &b, err));
+  cel_pjrt_host kind = lent ? CEL_PJRT_HOST_ALIASED : CEL_PJRT_HOST_DURING_CALL;
+  cel_status s = cel_pjrt_upload(&e->pjrt, t, axis, host, kind, &b->device, err);
+  if (s != CEL_OK) {
+    pjrt_release(b);
+    return s;
+  }
+  *out = b;
   return CEL_OK;
 }
 
 static cel_status pjrt_upload(cel_engine *e, const cel_hlo_type *t, const void *host, bool lent, cel_buffer **out,
                               cel_err *err) {
+  return pjrt_upload_split(e, t, -1, host, lent, out, err);
+}
+
+static cel_status pjrt_state_split(cel_engine *e, const cel_hlo_type *t, int axis, cel_buffer **out, cel_err *err) {
   cel_buffer *b;
-  CEL_TRY(new_buffer(e, t, &b, err));
-  cel_status s = cel_pjrt_upload(&e->pjrt, t, host, lent ? CEL_PJRT_HOST_ALIASED : CEL_PJRT_HOST_DURING_CALL, &b->device, err);
+  CEL_TRY(new_buffer(e, t, axis, &b, err));
+  cel_status s = cel_pjrt_zeros(&e->pjrt, &b->type, axis, &b->device, err);
   if (s != CEL_OK) {
     pjrt_release(b);
     return s;
@@ -114,15 +145,7 @@ static cel_status pjrt_upload(cel_engine *e, const cel_hlo_type *t, const void *
 }
 
 static cel_status pjrt_state(cel_engine *e, const cel_hlo_type *t, cel_buffer **out, cel_err *err) {
-  cel_buffer *b;
-  CEL_TRY(new_buffer(e, t, &b, err));
-  cel_status s = cel_pjrt_zeros(&e->pjrt, &b->type, &b->device, err);
-  if (s != CEL_OK) {
-    pjrt_release(b);
-    return s;
-  }
-  *out = b;
-  return CEL_OK;
+  return pjrt_state_split(e, t, -1, out, err);
 }
 
 static cel_status pjrt_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t n, cel_err *err) {
@@ -131,12 +154,12 @@ static cel_status pjrt_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t
     return cel_fail(err, CEL_INVALID, "copy of %lld positions from row %lld to row %lld does not fit the state",
                     (long long)n, (long long)from, (long long)to);
   }
-  return cel_pjrt_rows_copy(&b->engine->rows, &b->engine->pjrt, &b->type, &b->device, from, to, err);
+  return cel_pjrt_rows_copy(&b->engine->rows, &b->engine->pjrt, &b->type, b->axis, &b->device, from, to, err);
 }
 
 static void pjrt_forget_row(cel_buffer *b, int64_t row) {
   if (b->type.rank != 5 || row < 0 || row >= b->type.dims[1] || b->engine->broken) return;
-  if (cel_pjrt_rows_clear(&b->engine->rows, &b->engine->pjrt, &b->type, &b->device, row, NULL) != CEL_OK) b->engine->broken = true;
+  if (cel_pjrt_rows_clear(&b->engine->rows, &b->engine->pjrt, &b->type, b->axis, &b->device, row, NULL) != CEL_OK) b->engine->broken = true;
 }
 
 // ---- compile ----------------------------------------------------------------------------------------
@@ -146,7 +169,6 @@ static void pjrt_discard(cel_executable *x) {
   cel_pjrt_drop_program(&x->engine->pjrt, x->loaded);
   free(x->arguments);
   free(x->results);
-  free(x->weights);
   free(x->state_of);
   free(x);
 }
@@ -155,13 +177,12 @@ static cel_status make_lists(cel_executable *x, cel_buffer *const *weights, cel_
   const cel_program *p = x->program;
   size_t n = (size_t)p->n_params + 1, r = (size_t)p->n_results + 1;
   x->arguments = calloc(n, sizeof *x->arguments);
-  x->weights = calloc(n, sizeof *x->weights);
   x->results = calloc(r, sizeof *x->results);
   x->state_of = malloc(r * sizeof *x->state_of);
-  if (!x->arguments || !x->weights || !x->results || !x->state_of) return cel_fail_oom(err, "an executable");
+  if (!x->arguments || !x->results || !x->state_of) return cel_fail_oom(err, "an executable");
   CEL_TRY(cel_binding_compile(p, weights, x->state_of, err));
   for (int i = 0; i < p->n_params; i++) {
-    if (p->params[i].kind == CEL_PARAM_WEIGHT) x->weights[i] = weights[i]->device;
+    if (p->params[i].kind == CEL_PARAM_WEIGHT) x->arguments[i] = weights[i]->device;
   }
   return CEL_OK;
 }
@@ -206,21 +227,16 @@ static cel_status give_arguments(cel_executable *x, cel_buffer *const *states, c
   CEL_TRY(cel_binding_execute(p, states, inputs, err));
   for (int i = 0; i < p->n_params; i++) {
     const cel_param *param = &p->params[i];
-    if (param->kind == CEL_PARAM_WEIGHT) {
-      x->arguments[i] = x->weights[i];
-    } else if (param->kind == CEL_PARAM_STATE) {
-      x->arguments[i] = states[i]->device;
-    } else {
-      CEL_TRY(cel_pjrt_upload(&x->engine->pjrt, param->type, inputs[i], CEL_PJRT_HOST_DURING_CALL, &x->arguments[i], err));
-    }
+    if (param->kind == CEL_PARAM_STATE) x->arguments[i] = states[i]->device;
+    if (param->kind != CEL_PARAM_INPUT) continue;
+    CEL_TRY(cel_pjrt_upload(&x->engine->pjrt, param->type, -1, inputs[i], CEL_PJRT_HOST_DURING_CALL, &x->arguments[i], err));
   }
   return CEL_OK;
 }
 
 static void drop_inputs(cel_executable *x) {
   for (int i = 0; i < x->program->n_params; i++) {
-    if (x->program->params[i].kind == CEL_PARAM_INPUT) cel_pjrt_drop_buffer(&x->engine->pjrt, x->arguments[i]);
-    x->arguments[i] = NULL;
+    if (x->program->params[i].kind == CEL_PARAM_INPUT) cel_pjrt_drop_array(&x->engine->pjrt, &x->arguments[i]);
   }
 }
 
@@ -229,7 +245,7 @@ static cel_status fetch(cel_executable *x, int i, const void **out, cel_err *err
   void *room;
   CEL_TRY(cel_results_room(&x->engine->results, i, bytes, &room, err));
   *out = room;
-  return cel_pjrt_download(&x->engine->pjrt, x->results[i], room, bytes, err);
+  return cel_pjrt_download(&x->engine->pjrt, &x->results[i], room, bytes, err);
 }
 
 // The states' new values take the places of the old ones, whose buffers the run has consumed.
@@ -240,13 +256,12 @@ static cel_status take_results(cel_executable *x, cel_buffer *const *states, con
     results[i] = NULL;
     if (x->state_of[i] >= 0) {
       cel_buffer *state = states[x->state_of[i]];
-      cel_pjrt_drop_buffer(p, state->device);
+      cel_pjrt_drop_array(p, &state->device);
       state->device = x->results[i];
     } else {
       if (s == CEL_OK) s = fetch(x, i, &results[i], err);
-      cel_pjrt_drop_buffer(p, x->results[i]);
+      cel_pjrt_drop_array(p, &x->results[i]);
     }
-    x->results[i] = NULL;
   }
   return s;
 }
@@ -257,7 +272,8 @@ static cel_status pjrt_execute(cel_executable *x, cel_buffer *const *states, con
   if (e->broken) return cel_fail(err, CEL_IO, "a run failed on this device before, and the sessions' caches were lost with it: load the model anew");
   cel_status s = give_arguments(x, states, inputs, err);
   if (s == CEL_OK) {
-    s = cel_pjrt_run(&e->pjrt, x->loaded, x->arguments, (size_t)x->program->n_params, x->results, err);
+    s = cel_pjrt_run(&e->pjrt, x->loaded, x->arguments, (size_t)x->program->n_params, x->results,
+                     (size_t)x->program->n_results, err);
     if (s != CEL_OK) e->broken = true;
   }
   drop_inputs(x);
@@ -272,6 +288,8 @@ const cel_engine_driver cel_engine_pjrt = {
     .close = pjrt_close,
     .describe = pjrt_describe,
     .upload = pjrt_upload,
+    .upload_split = pjrt_upload_split,
+    .state_split = pjrt_state_split,
     .state = pjrt_state,
     .release = pjrt_release,
     .copy_row = pjrt_copy_row,

@@ -137,13 +137,15 @@ static cel_status look_at_client(cel_pjrt *p, cel_err *err) {
   cel_pjrt_devices_args d = {.head = CEL_PJRT_HEAD(cel_pjrt_devices_args, n), .client = p->client};
   CEL_TRY(cel_pjrt_check(p, p->api->client_addressable_devices(&d), "the PJRT devices", err));
   if (d.n < 1) return cel_fail(err, CEL_UNSUPPORTED, "the PJRT platform %s has no device here", p->platform);
-  p->device = d.devices[0];
+  p->devices = d.devices;
   p->n_devices = d.n;
-  return CEL_OK;
+  if (p->n_parts <= d.n && p->n_parts <= CEL_PJRT_PARTS_MOST) return CEL_OK;
+  return cel_fail(err, CEL_UNSUPPORTED, "%zu devices are asked for, the PJRT platform %s has %zu here%s", p->n_parts, p->platform,
+                  d.n, d.n >= p->n_parts ? ", and at most 64 share a model" : "");
 }
 
-cel_status cel_pjrt_open(const char *path, const char *options, cel_pjrt *out, cel_err *err) {
-  *out = (cel_pjrt){0};
+cel_status cel_pjrt_open(const char *path, const char *options, int parts, cel_pjrt *out, cel_err *err) {
+  *out = (cel_pjrt){.n_parts = parts > 1 ? (size_t)parts : 1};
   CEL_TRY(load(path, out, err));
   cel_pjrt_plugin_args a = {.head = CEL_PJRT_HEAD(cel_pjrt_plugin_args, head)};
   cel_status s = cel_pjrt_check(out, out->api->plugin_initialize(&a), path, err);

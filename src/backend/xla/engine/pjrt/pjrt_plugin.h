@@ -12,13 +12,14 @@
 #include "base/status.h"
 #include "base/str.h"
 
-enum { CEL_PJRT_NAME_BYTES = 64, CEL_PJRT_VERSION_BYTES = 112, CEL_PJRT_TARGET_BYTES = 96 };
+enum { CEL_PJRT_NAME_BYTES = 64, CEL_PJRT_VERSION_BYTES = 112, CEL_PJRT_TARGET_BYTES = 96, CEL_PJRT_PARTS_MOST = 64 };
 
 typedef struct cel_pjrt {
   const cel_pjrt_api *api;
   cel_pjrt_client *client;
-  cel_pjrt_device *device;  // the first addressable one
+  cel_pjrt_device *const *devices;  // the addressable ones, the client's
   size_t n_devices;
+  size_t n_parts;  // of these, how many run every program together: the first ones
   char platform[CEL_PJRT_NAME_BYTES];  // the plugin's word: "cpu", "cuda", ...
   // For the keys of compiled programs: which build of which plugin, and what its programs run on.
   char version[CEL_PJRT_VERSION_BYTES], target[CEL_PJRT_TARGET_BYTES];
@@ -33,9 +34,10 @@ typedef struct cel_pjrt {
 // virtual environment, the user's and the system's Python packages. CEL_NOT_FOUND names all that was looked through.
 CEL_MUST_CHECK cel_status cel_pjrt_find(const char *name, const char *folders, cel_buf *path, cel_err *err);
 
+// `parts`: how many devices run every program together; fails where there are fewer.
 // `options`: "name=value,..." given to the plugin when its client is made; values that look like whole numbers, true,
 // false or decimal numbers are given as such. "" for none.
-CEL_MUST_CHECK cel_status cel_pjrt_open(const char *path, const char *options, cel_pjrt *out, cel_err *err);
+CEL_MUST_CHECK cel_status cel_pjrt_open(const char *path, const char *options, int parts, cel_pjrt *out, cel_err *err);
 void cel_pjrt_close(cel_pjrt *p);  // a zeroed one is fine
 
 // Turns an error of the plugin into ours, "what: text", and lets it go. NULL: CEL_OK.

@@ -12,12 +12,22 @@ void cel_pjrt_rows_free(cel_pjrt_rows *r, const cel_pjrt *p) {
 }
 
 // main(state, from, to): row `to` becomes row `from`, or zero.
-static void write_program(cel_buf *out, const char *type, const cel_hlo_type *t, bool copy) {
+static void write_program(const cel_pjrt *p, cel_buf *out, const char *type, const cel_hlo_type *t, int axis, bool copy) {
   char row[128];
   const int64_t *d = t->dims;
   snprintf(row, sizeof row, "tensor<%lldx1x%lldx%lldx%lldxf32>", (long long)d[0], (long long)d[2], (long long)d[3], (long long)d[4]);
-  cel_buf_printf(out, "module @rows {\n  func.func public @main(%%state: %s {tf.aliasing_output = 0 : i32}, %%from: tensor<i32>, "
-                 "%%to: tensor<i32>) -> %s {\n    %%0 = stablehlo.constant dense<0> : tensor<i32>\n", type, type);
+  const char *comma = p->n_parts > 1 ? ", " : "";
+  cel_buf_addz(out, "module @rows {\n");
+  cel_pjrt_add_mesh(p, out);
+  cel_buf_printf(out, "  func.func public @main(%%state: %s {tf.aliasing_output = 0 : i32%s", type, comma);
+  cel_pjrt_add_sharding(p, out, t->rank, axis);
+  for (int i = 0; i < 2; i++) {
+    cel_buf_printf(out, "}, %%%s: tensor<i32> {", i ? "to" : "from");
+    cel_pjrt_add_sharding(p, out, 0, -1);
+  }
+  cel_buf_printf(out, "}) -> (%s {", type);
+  cel_pjrt_add_sharding(p, out, t->rank, axis);
+  cel_buf_addz(out, "}) {\n    %0 = stablehlo.constant dense<0> : tensor<i32>\n");
   if (copy) {
     cel_buf_printf(out, "    %%r = stablehlo.dynamic_slice %%state, %%0, %%from, %%0, %%0, %%0, sizes = [%lld, 1, %lld, %lld, %lld] : "
                    "(%s, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> %s\n", (long long)d[0], (long long)d[2],
@@ -29,8 +39,8 @@ static void write_program(cel_buf *out, const char *type, const cel_hlo_type *t,
                  "tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> %s\n    return %%s : %s\n  }\n}\n", type, row, type, type);
 }
 
-static cel_status program_of(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, bool copy, cel_pjrt_loaded **out,
-                             cel_err *err) {
+static cel_status program_of(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, int axis, bool copy,
+                             cel_pjrt_loaded **out, cel_err *err) {
   char type[128];
   cel_hlo_type_text(t, type, sizeof type);
   int i = 0;
@@ -45,7 +55,7 @@ static cel_status program_of(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_
   cel_buf text = {0};
   cel_status s = CEL_OK;
   if (!*program) {
-    write_program(&text, type, t, copy);
+    write_program(p, &text, type, t, axis, copy);
     s = text.failed ? cel_fail_oom(err, "a program") : cel_pjrt_compile(p, cel_buf_str(&text), copy ? "copy a row" : "clear a row", program, err);
   }
   cel_buf_deinit(&text);
@@ -53,34 +63,34 @@ static cel_status program_of(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_
   return s;
 }
 
-static cel_status run(const cel_pjrt *p, cel_pjrt_loaded *program, cel_pjrt_buffer **state, int64_t from, int64_t to,
+static cel_status run(const cel_pjrt *p, cel_pjrt_loaded *program, cel_pjrt_array *state, int64_t from, int64_t to,
                       cel_err *err) {
   static const cel_hlo_type scalar = {.kind = CEL_HLO_KIND_TENSOR, .etype = CEL_ET_I32};
   const int32_t rows[2] = {(int32_t)from, (int32_t)to};
-  cel_pjrt_buffer *arguments[3] = {*state, NULL, NULL}, *result = NULL;
+  cel_pjrt_array arguments[3] = {*state}, result = {0};
   cel_status s = CEL_OK;
-  for (int i = 0; i < 2 && s == CEL_OK; i++) s = cel_pjrt_upload(p, &scalar, &rows[i], CEL_PJRT_HOST_DURING_CALL, &arguments[i + 1], err);
-  if (s == CEL_OK) s = cel_pjrt_run(p, program, arguments, 3, &result, err);
-  for (int i = 1; i < 3; i++) cel_pjrt_drop_buffer(p, arguments[i]);
+  for (int i = 0; i < 2 && s == CEL_OK; i++) s = cel_pjrt_upload(p, &scalar, -1, &rows[i], CEL_PJRT_HOST_DURING_CALL, &arguments[i + 1], err);
+  if (s == CEL_OK) s = cel_pjrt_run(p, program, arguments, 3, &result, 1, err);
+  for (int i = 1; i < 3; i++) cel_pjrt_drop_array(p, &arguments[i]);
   if (s != CEL_OK) return s;
-  cel_pjrt_drop_buffer(p, *state);
+  cel_pjrt_drop_array(p, state);
   *state = result;
   return CEL_OK;
 }
 
-static cel_status change(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, bool copy, cel_pjrt_buffer **state,
+static cel_status change(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, int axis, bool copy, cel_pjrt_array *state,
                          int64_t from, int64_t to, cel_err *err) {
   cel_pjrt_loaded *program;
-  CEL_TRY(program_of(r, p, t, copy, &program, err));
+  CEL_TRY(program_of(r, p, t, axis, copy, &program, err));
   return run(p, program, state, from, to, err);
 }
 
-cel_status cel_pjrt_rows_clear(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, cel_pjrt_buffer **state,
+cel_status cel_pjrt_rows_clear(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, int axis, cel_pjrt_array *state,
                                int64_t row, cel_err *err) {
-  return change(r, p, t, false, state, row, row, err);
+  return change(r, p, t, axis, false, state, row, row, err);
 }
 
-cel_status cel_pjrt_rows_copy(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, cel_pjrt_buffer **state,
+cel_status cel_pjrt_rows_copy(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, int axis, cel_pjrt_array *state,
                               int64_t from, int64_t to, cel_err *err) {
-  return change(r, p, t, true, state, from, to, err);
+  return change(r, p, t, axis, true, state, from, to, err);
 }

@@ -15,10 +15,10 @@ typedef struct cel_pjrt_rows {  // zeroed to begin with
 } cel_pjrt_rows;
 
 void cel_pjrt_rows_free(cel_pjrt_rows *r, const cel_pjrt *p);
-// *state [layers, rows, ...] of type t is consumed and replaced.
-CEL_MUST_CHECK cel_status cel_pjrt_rows_clear(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t,
-                                              cel_pjrt_buffer **state, int64_t row, cel_err *err);
-CEL_MUST_CHECK cel_status cel_pjrt_rows_copy(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t,
-                                             cel_pjrt_buffer **state, int64_t from, int64_t to, cel_err *err);
+// *state [layers, rows, ...] of type t, shared along dimension `axis` (-1: not), is consumed and replaced.
+CEL_MUST_CHECK cel_status cel_pjrt_rows_clear(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, int axis,
+                                              cel_pjrt_array *state, int64_t row, cel_err *err);
+CEL_MUST_CHECK cel_status cel_pjrt_rows_copy(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo_type *t, int axis,
+                                             cel_pjrt_array *state, int64_t from, int64_t to, cel_err *err);
 
 #endif

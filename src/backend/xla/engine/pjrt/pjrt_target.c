@@ -10,7 +10,7 @@
 // "NVIDIA H200"; the platform's name where the plugin does not say.
 static void device_kind(const cel_pjrt *p, char *out, size_t bytes) {
   snprintf(out, bytes, "%s", p->platform);
-  cel_pjrt_describe_args d = {.head = CEL_PJRT_HEAD(cel_pjrt_describe_args, description), .device = p->device};
+  cel_pjrt_describe_args d = {.head = CEL_PJRT_HEAD(cel_pjrt_describe_args, description), .device = p->devices[0]};
   if (!p->api->device_describe || !p->api->description_kind) return;
   if (cel_pjrt_check(p, p->api->device_describe(&d), "", NULL) != CEL_OK || !d.description) return;
   cel_pjrt_kind_args k = {.head = CEL_PJRT_HEAD(cel_pjrt_kind_args, text_bytes), .description = d.description};
