@@ -21,6 +21,8 @@ endif()
 if(CEL_FUZZERS)
   list(APPEND CEL_WARNINGS -fsanitize=fuzzer-no-link)
 endif()
+set(CEL_CXX_WARNINGS ${CEL_WARNINGS})
+list(REMOVE_ITEM CEL_CXX_WARNINGS -Wstrict-prototypes -Wmissing-prototypes)
 
 function(cel_folder name)
   cmake_parse_arguments(F "" "" "PATHS;DEPS" ${ARGN})

@@ -96,6 +96,10 @@ typedef struct cel_weight {
 // a stack.
 CEL_MUST_CHECK cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, cel_weight *out,
                                                 cel_err *err);
+// A tensor of floats (F32, F16, BF16) of whatever rank, "NAME" with its .weight or .bias, and how many there are.
+// CEL_NOT_FOUND when there is none.
+CEL_MUST_CHECK cel_status cel_checkpoint_floats(const cel_checkpoint *c, const char *name, const cel_tensor **out, int64_t *n,
+                                                cel_err *err);
 // Widens row r of a weight into dst[cols]; rows of a stack are counted through its experts.
 void cel_weight_row(const cel_weight *w, int64_t r, float *dst);
 

@@ -170,6 +170,19 @@ cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, ce
   return CEL_OK;
 }
 
+cel_status cel_checkpoint_floats(const cel_checkpoint *c, const char *name, const cel_tensor **out, int64_t *n, cel_err *err) {
+  const cel_tensor *t = cel_checkpoint_find(c, name);
+  if (!t) return cel_fail(err, CEL_NOT_FOUND, "%s: the tensor %s is missing", c->path, name);
+  if (!is_float(t->dtype)) {
+    return cel_fail(err, CEL_MALFORMED, "%s: %s must be of F32, F16 or BF16, it is %s", t->file, name,
+                    cel_dtype_of(t->dtype)->name);
+  }
+  *n = 1;
+  for (int i = 0; i < t->rank; i++) *n *= t->dims[i];  // counted when the file was opened
+  *out = t;
+  return CEL_OK;
+}
+
 // Row r of a stack whose file has columns where rows should be.
 static void swapped_row(const cel_weight *w, int64_t r, float *dst) {
   const cel_dtype_traits *t = cel_dtype_of(w->tensor->dtype);

@@ -18,6 +18,19 @@ static inline uint64_t cel_load_u64(const void *p) {
   return (uint64_t)cel_load_u32(p) | (uint64_t)cel_load_u32((const uint8_t *)p + 4) << 32;
 }
 
+// The 6-bit scale and minimum of sub-block g of 8, from the 12 bytes that Q4_K and Q5_K share: bytes 0-3
+// hold scales 0-3 and bytes 4-7 minima 0-3 in six bits each; their top two bits, with the nibbles of bytes
+// 8-11, make scales and minima 4-7.
+static inline void cel_k_scale_and_min(const uint8_t s[12], int g, int *scale, int *min) {
+  if (g < 4) {
+    *scale = s[g] & 63;
+    *min = s[g + 4] & 63;
+  } else {
+    *scale = (s[g + 4] & 15) | (s[g - 4] >> 6) << 4;
+    *min = s[g + 4] >> 4 | (s[g] >> 6) << 4;
+  }
+}
+
 void cel_widen_f32(const void *src, float *dst, int64_t n);
 void cel_widen_f16(const void *src, float *dst, int64_t n);
 void cel_widen_bf16(const void *src, float *dst, int64_t n);

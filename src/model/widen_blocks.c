@@ -68,19 +68,6 @@ void cel_widen_q8_0(const void *src, float *dst, int64_t n) {
   }
 }
 
-// The 6-bit scale and minimum of sub-block g of 8, from the 12 bytes that Q4_K and Q5_K share: bytes 0-3
-// hold scales 0-3 and bytes 4-7 minima 0-3 in six bits each; their top two bits, with the nibbles of bytes
-// 8-11, make scales and minima 4-7.
-static void scale_and_min(const uint8_t s[12], int g, int *scale, int *min) {
-  if (g < 4) {
-    *scale = s[g] & 63;
-    *min = s[g + 4] & 63;
-  } else {
-    *scale = (s[g + 4] & 15) | (s[g - 4] >> 6) << 4;
-    *min = s[g + 4] >> 4 | (s[g] >> 6) << 4;
-  }
-}
-
 // d f16 | dmin f16 | 12 bytes of scales | 128 nibble bytes: 32 bytes hold sub-blocks 2c (low) and 2c + 1
 // (high). (d * scale) * q - (dmin * min)
 void cel_widen_q4_k(const void *src, float *dst, int64_t n) {
@@ -90,7 +77,7 @@ void cel_widen_q4_k(const void *src, float *dst, int64_t n) {
     for (int g = 0; g < 8; g++, dst += 32) {
       const uint8_t *q = p + 16 + g / 2 * 32;
       int scale, min, shift = g % 2 * 4;
-      scale_and_min(p + 4, g, &scale, &min);
+      cel_k_scale_and_min(p + 4, g, &scale, &min);
       float ds = d * (float)scale, dm = dmin * (float)min;
       for (int j = 0; j < 32; j++) dst[j] = ds * (float)(q[j] >> shift & 15) - dm;
     }
@@ -106,7 +93,7 @@ void cel_widen_q5_k(const void *src, float *dst, int64_t n) {
     for (int g = 0; g < 8; g++, dst += 32) {
       const uint8_t *q = p + 48 + g / 2 * 32, *high = p + 16;
       int scale, min, shift = g % 2 * 4;
-      scale_and_min(p + 4, g, &scale, &min);
+      cel_k_scale_and_min(p + 4, g, &scale, &min);
       float ds = d * (float)scale, dm = dmin * (float)min;
       for (int j = 0; j < 32; j++) {
         int v = (q[j] >> shift & 15) | (high[j] >> g & 1) << 4;

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/log.h"
 #include "session/session.h"
 
 #define CEL_BACKEND(symbol) extern const cel_backend symbol;
@@ -28,6 +29,16 @@ static cel_status by_name(const char *name, const cel_backend **out, cel_err *er
   return s;
 }
 
+static const char *reservation_of(const cel_backend *b) { return b->reservation ? b->reservation() : NULL; }
+
+// Which backend was taken, where one that usually goes first has a reservation.
+static void say(const cel_backend *taken) {
+  for (int i = 0; cel_backends[i]; i++) {
+    const char *why = reservation_of(cel_backends[i]);
+    if (why) cel_log(CEL_LOG_INFO, "%s: running on %s (MLXCEL_BACKEND names another)", why, taken->name);
+  }
+}
+
 cel_status cel_backend_find(const char *name, const cel_backend **out, cel_err *err) {
   *out = NULL;
   if (name && *name) return by_name(name, out, err);
@@ -35,11 +46,15 @@ cel_status cel_backend_find(const char *name, const cel_backend **out, cel_err *
     return cel_fail(err, CEL_UNSUPPORTED, "no backend is built into this program: configure it with the release preset");
   }
   cel_status s = CEL_OK;
-  for (int i = 0; cel_backends[i]; i++) {
-    s = cel_backends[i]->probe(err);
-    if (s != CEL_OK) continue;
-    *out = cel_backends[i];
-    return CEL_OK;
+  for (int reserved = 0; reserved < 2; reserved++) {
+    for (int i = 0; cel_backends[i]; i++) {
+      if ((reservation_of(cel_backends[i]) != NULL) != reserved) continue;
+      s = cel_backends[i]->probe(err);
+      if (s != CEL_OK) continue;
+      say(cel_backends[i]);
+      *out = cel_backends[i];
+      return CEL_OK;
+    }
   }
   return s;
 }

@@ -103,6 +103,8 @@ typedef struct cel_backend {
   const char *summary;
   const cel_env_row *environment;  // ended by a NULL name; NULL: none
   const char *(*engine)(int i);    // names of the engines built in, NULL behind the last; NULL: it runs by itself
+  // NULL, or why others go first where nobody names this one (one sentence, said at start). NULL function: no reason.
+  const char *(*reservation)(void);
   // Can it run here? CEL_OK, or the sentence that says what is missing.
   cel_status (*probe)(cel_err *err);
   cel_status (*load)(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,

@@ -33,7 +33,7 @@ typedef struct oracle {
 oracle *oracle_load(const char *name);
 void oracle_free(oracle *o);
 
-// A model of the first built backend over a checkpoint.
+// A model over a checkpoint, on the backend that MLXCEL_BACKEND names, or the first that is built.
 typedef struct loaded {
   cel_checkpoint *checkpoint;
   cel_arena arena;

@@ -31,15 +31,9 @@ static cel_status matrix(void *context, const char *module, cel_storage *out, ce
 }
 
 static cel_status vector(void *context, const char *name, cel_etype *type, int64_t *n, cel_err *err) {
-  const cel_checkpoint *c = context;
-  const cel_tensor *t = cel_checkpoint_find(c, name);
-  if (!t) return cel_fail(err, CEL_NOT_FOUND, "%s: the tensor %s is missing", c->path, name);
-  if (!plain_etype(t->dtype, type)) {
-    return cel_fail(err, CEL_MALFORMED, "%s: %s must be of F32, F16 or BF16, it is %s", t->file, name,
-                    cel_dtype_of(t->dtype)->name);
-  }
-  *n = 1;
-  for (int i = 0; i < t->rank; i++) *n *= t->dims[i];  // counted when the file was opened
+  const cel_tensor *t;
+  CEL_TRY(cel_checkpoint_floats(context, name, &t, n, err));
+  plain_etype(t->dtype, type);
   return CEL_OK;
 }
 

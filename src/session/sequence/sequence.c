@@ -123,7 +123,7 @@ static void cut_back(cel_session *s, int64_t n) {
 
 // A run that failed wrote keys that nobody reads, but it may have moved a recurrent state on.
 static void run_failed(cel_session *s) {
-  if (cel_arch_recurrent(&s->model->arch)) restart(s);
+  if (s->model->run->failure_loses_rows || cel_arch_recurrent(&s->model->arch)) restart(s);
 }
 
 // Longrope rotates all keys of a sequence by one of two tables, whichever its length asks for (text-architectures §2.8).

@@ -23,6 +23,7 @@ typedef enum cel_sequence_logits {
 
 // How a backend runs tokens. A row is the states of one sequence; logits are lent until the next run.
 typedef struct cel_sequence_runner {
+  bool failure_loses_rows;  // a run that fails leaves nothing usable in its rows
   // How many of n tokens (n >= 1, at most `most`) the next chunk takes.
   int64_t (*chunk_size)(const cel_model_handle *m, int64_t n, int64_t most);
   // Tokens [from, from + count) of a row, behind those before; `end` is the length of the whole prompt, which

@@ -268,8 +268,10 @@ arr cel_mlx_iota(cel_mlx *c, int64_t from, int64_t to) {
 
 // ---- looking -------------------------------------------------------------------------------------------
 
-int cel_mlx_rank(const cel_mlx_array *x) { return static_cast<int>(x->a.ndim()); }
-int64_t cel_mlx_dim(const cel_mlx_array *x, int i) { return x->a.shape()[static_cast<size_t>(i)]; }
+int cel_mlx_rank(const cel_mlx_array *x) { return x ? static_cast<int>(x->a.ndim()) : 0; }
+int64_t cel_mlx_dim(const cel_mlx_array *x, int i) {
+  return x && static_cast<size_t>(i) < x->a.ndim() ? x->a.shape()[static_cast<size_t>(i)] : 0;
+}
 
 cel_mlx_type cel_mlx_type_of(const cel_mlx_array *x) {
   for (int i = 0; i < CEL_COUNT(types); i++) {

@@ -62,8 +62,8 @@ arr cel_mlx_iota(cel_mlx *c, int64_t from, int64_t to);  // i32 [to - from]
 
 // ---- looking -------------------------------------------------------------------------------------------
 
-int cel_mlx_rank(const cel_mlx_array *x);
-int64_t cel_mlx_dim(const cel_mlx_array *x, int i);  // 0 <= i < rank
+int cel_mlx_rank(const cel_mlx_array *x);            // NULL: 0
+int64_t cel_mlx_dim(const cel_mlx_array *x, int i);  // NULL, or no such dimension: 0
 cel_mlx_type cel_mlx_type_of(const cel_mlx_array *x);
 // Computes arrays (NULL ones are passed over), all at once. Without `wait` it may return before they are done.
 CEL_MUST_CHECK cel_status cel_mlx_eval(cel_mlx *c, const arr *xs, int n, bool wait, cel_err *err);
