@@ -49,10 +49,11 @@ compare: build ## speed of the demo model beside llama.cpp (pip install llama-cp
 oracle: ## makes the reference data of the tests anew, with transformers (tests/oracle/README.md)
 	@scripts/oracle.sh
 
-docs: deps ## writes docs/ops.md and docs/models.md anew from their tables
-	@scripts/build.sh release ops_table models_table
+docs: deps ## writes docs/ops.md, models.md and environment-variables.md anew from their tables
+	@scripts/build.sh release ops_table models_table env_table
 	@build/release/tests/docs/ops_table > docs/ops.md
 	@build/release/tests/docs/models_table > docs/models.md
+	@build/release/tests/docs/env_table > docs/environment-variables.md
 
 iree: ## makes a tree of IREE's runtime for builds with IREE (network; minutes), and prints how to name it
 	@scripts/iree/setup-cpu.sh

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/env.h"
 #include "cli/convert.h"
 
 // ---- options ----------------------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ static cel_status work(job *j, cel_err *err) {
 }
 
 static int run(const cli_options *o, const cel_conversion_options *c) {
-  const char *terminal = getenv("TERM");
+  const char *terminal = cel_env(CEL_ENV_TERM);
   job j = {.o = o, .c = *c, .m = {.bar = isatty(STDERR_FILENO) && !(terminal && !strcmp(terminal, "dumb")), .began_ms = cel_now_ms()}};
   cel_err err = {0};
   cli_catch_ends();

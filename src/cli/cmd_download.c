@@ -6,15 +6,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "cli/cli.h"
 #include "model/hub/fetch.h"
 #include "model/hub/hub.h"
 #include "model/store.h"
-
-static const char *variable(const char *name) {
-  const char *v = getenv(name);
-  return v && *v ? v : NULL;
-}
 
 // ---- progress ------------------------------------------------------------------------------------------------
 
@@ -95,36 +91,22 @@ static bool progress(void *context, const cel_fetch_progress *p) {
 
 // ---- what was asked for --------------------------------------------------------------------------------------
 
-// 1 or 0; -1: none of the words.
-static int truth(const char *value) {
-  static const char *const yes[] = {"1", "true", "on", "yes", "enabled"}, *const no[] = {"0", "false", "off", "no", "disabled"};
-  for (int i = 0; i < CEL_COUNT(yes); i++) {
-    if (!strcasecmp(value, yes[i])) return 1;
-    if (!strcasecmp(value, no[i])) return 0;
-  }
-  return -1;
-}
-
 static cel_status read_offline(const cli_options *o, bool *offline, cel_err *err) {
-  const char *v = variable("LLAMA_ARG_OFFLINE");
-  int t = v ? truth(v) : 0;
-  if (t < 0) return cel_fail(err, CEL_INVALID, "LLAMA_ARG_OFFLINE=%.80s: accepted are 1, true, on, yes and 0, false, off, no", v);
-  *offline = o->offline || t;
+  CEL_TRY(cel_env_switch(CEL_ENV_LLAMA_ARG_OFFLINE, false, offline, err));
+  *offline = *offline || o->offline;
   return CEL_OK;
 }
 
 static cel_status read_stall(int *seconds, cel_err *err) {
-  const char *v = variable("HF_HUB_DOWNLOAD_TIMEOUT");
-  char *end = NULL;
-  long n = v ? strtol(v, &end, 10) : 0;
-  if (v && (*end || n < 1 || n > 3600)) return cel_fail(err, CEL_INVALID, "HF_HUB_DOWNLOAD_TIMEOUT=%.80s: accepted are seconds from 1 to 3600", v);
+  int64_t n;
+  CEL_TRY(cel_env_integer(CEL_ENV_HF_HUB_DOWNLOAD_TIMEOUT, 0, &n, err));
   *seconds = (int)n;
   return CEL_OK;
 }
 
 static const char *find_token(const cli_options *o) {
   if (o->token && *o->token) return o->token;
-  return variable("HF_TOKEN") ? variable("HF_TOKEN") : variable("HUGGING_FACE_HUB_TOKEN");
+  return cel_env_or(CEL_ENV_HF_TOKEN, cel_env(CEL_ENV_HUGGING_FACE_HUB_TOKEN));
 }
 
 typedef struct wish {
@@ -189,7 +171,7 @@ static void print_end(const wish *w, const cel_fetch_result *r, double ms) {
 }
 
 static cel_status fetch(wish *w, cel_err *err) {
-  const char *terminal = variable("TERM");
+  const char *terminal = cel_env(CEL_ENV_TERM);
   meter m = {.bar = isatty(STDERR_FILENO) && !(terminal && !strcmp(terminal, "dumb")), .began_ms = cel_now_ms()};
   cel_fetch_watch watch = {progress, note, &m};
   cel_fetch_result r;

@@ -4,6 +4,7 @@
 
 #include "arch/verified.h"
 #include "base/cpu.h"
+#include "base/env.h"
 #include "cli/cli.h"
 
 static void add_string(cel_buf *b, const char *key, const char *value) {
@@ -96,47 +97,36 @@ int cmd_arch(const cli_options *o) {
   return cli_print(&b, &err);
 }
 
-static const cel_env_row general[] = {
-    {"MLXCEL_BACKEND", "the name of a built backend", "the best one that runs here", "which backend loads models"},
-    {"MLXCEL_MODELS_DIR", "a folder", "MLXCEL_CACHE_DIR/models", "the model store"},
-    {"MLXCEL_CACHE_DIR", "a folder", "~/.cache/mlxcel", "caches, history and, below it, the model store"},
-    {"MLXCEL_DEFAULT_ORG", "an owner", "mlx-community", "the owner of a model named without one"},
-    {"HF_ENDPOINT", "http(s)://HOST[:PORT][/PATH]", "https://huggingface.co", "the hub that models are fetched from"},
-    {"HF_TOKEN, HUGGING_FACE_HUB_TOKEN", "a token", "none", "access to private and gated models; --token goes before them"},
-    {"HF_HUB_DOWNLOAD_TIMEOUT", "seconds from 1 to 3600", "60", "how long a download may stand still until it is tried again"},
-    {"LLAMA_ARG_OFFLINE", "1, true, on, yes (or 0, false, off, no)", "off", "no network, as --offline"},
-    {"HF_HUB_CACHE, HF_HOME", "a folder", "~/.cache/huggingface", "the Hugging Face cache, read only"},
-    {0}};
+static void env_text(cel_buf *b, const cel_env_row *r, const char *value, bool good) {
+  cel_buf_printf(b, "%s%s%s%s\n    %s\n    accepted: %s; unset: %s; read %s\n", r->name, value ? "=" : "", value ? value : "",
+                 good ? "" : "   NOT ACCEPTED", r->meaning, r->accepted, r->unset, r->read);
+}
 
-static void env_row(cel_buf *b, const cel_env_row *r, bool json) {
-  const char *value = getenv(r->name);
-  if (!json) {
-    cel_buf_printf(b, "%s%s%s\n    %s\n    accepted: %s; unset: %s\n", r->name, value ? "=" : "", value ? value : "", r->meaning,
-                   r->accepted, r->otherwise);
-    return;
-  }
+static void env_json(cel_buf *b, const cel_env_row *r, const char *value, bool good) {
   if (b->n > 1) cel_buf_addc(b, ',');
   cel_buf_addc(b, '{');
   add_string(b, "name", r->name);
   add_string(b, "accepted", r->accepted);
-  add_string(b, "default", r->otherwise);
+  add_string(b, "default", r->unset);
+  add_string(b, "read", r->read);
   add_string(b, "meaning", r->meaning);
   cli_add_key(b, "value");
   if (value) cel_json_add_string(b, cel_str_of(value));
   else cel_buf_addz(b, "null");
-  cel_buf_addc(b, '}');
+  cel_buf_printf(b, ",\"valid\":%s}", good ? "true" : "false");
 }
 
 int cmd_env(const cli_options *o) {
-  cel_err err = {0};
+  cel_err err = {0}, ignored;
   cel_buf b = {0};
   if (o->json) cel_buf_addc(&b, '[');
-  for (const cel_env_row *r = general; r->name; r++) env_row(&b, r, o->json);
-  for (int i = 0; cel_backends[i]; i++) {
-    for (const cel_env_row *r = cel_backends[i]->environment; r && r->name; r++) env_row(&b, r, o->json);
+  for (int i = 0; i < CEL_ENV_COUNT; i++) {
+    bool good = cel_env_check_one((cel_env_id)i, &ignored) == CEL_OK;
+    (o->json ? env_json : env_text)(&b, &cel_env_rows[i], cel_env_shown((cel_env_id)i), good);
   }
   if (o->json) cel_buf_addz(&b, "]\n");
-  return cli_print(&b, &err);
+  int status = cli_print(&b, &err);
+  return status ? status : cel_env_check(&err) == CEL_OK ? EXIT_OK : cli_fail(&err);
 }
 
 int cmd_version(const cli_options *o) {

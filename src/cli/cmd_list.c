@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/env.h"
 #include "cli/cli.h"
 #include "model/hub/hub.h"
 #include "model/store.h"
@@ -60,7 +61,7 @@ static void add_name(cel_buf *b, const char *id) {
 }
 
 static void add_root(cel_buf *b, const char *root) {
-  const char *home = getenv("HOME");
+  const char *home = cel_env(CEL_ENV_HOME);
   size_t n = home ? strlen(home) : 0;
   if (n > 1 && !strncmp(root, home, n) && (root[n] == '/' || !root[n])) cel_buf_printf(b, "~%s", root + n);
   else cel_buf_addz(b, root);

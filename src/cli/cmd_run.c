@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/prompt.h"
@@ -156,9 +157,9 @@ static int chat(repl *r) {
 }
 
 static void history_file(cel_buf *out) {
-  const char *cache = getenv("MLXCEL_CACHE_DIR"), *home = getenv("HOME");
-  if (cache && *cache) cel_buf_printf(out, "%s/history", cache);
-  else if (home && *home) cel_buf_printf(out, "%s/.cache/mlxcel/history", home);
+  const char *cache = cel_env(CEL_ENV_CACHE_DIR), *home = cel_env(CEL_ENV_HOME);
+  if (cache) cel_buf_printf(out, "%s/history", cache);
+  else if (home) cel_buf_printf(out, "%s/.cache/mlxcel/history", home);
 }
 
 static void open_editor(repl *r) {

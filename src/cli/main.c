@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/log.h"
 #include "cli/cli.h"
 
@@ -58,5 +59,8 @@ int main(int argc, char **argv) {
     return finish(EXIT_OK);
   }
   cel_log_set(print_log, NULL, o.verbose ? CEL_LOG_DEBUG : CEL_LOG_WARN);
+  cel_err err = {0};
+  bool looks = c->run == cmd_env || c->run == cmd_version;  // what helps to find out what is wrong
+  if (!looks && cel_env_check(&err) != CEL_OK) return cli_fail(&err);
   return finish(c->run(&o));
 }

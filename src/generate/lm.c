@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/env.h"
 #include "base/file.h"
 #include "generate/parts.h"
 
@@ -154,10 +155,19 @@ cel_status cel_lm_blame(const cel_lm *lm, cel_status s, cel_err *err) {
   return cel_err_prefix(err, "%s", lm->checkpoint->path);
 }
 
+// MLXCEL_BACKEND=xla means nothing to a build without that path.
+static const char *backend_of_environment(void) {
+  const char *name = cel_env(CEL_ENV_BACKEND);
+#ifndef CEL_WITH_XLA
+  if (name && !strcmp(name, "xla")) return NULL;
+#endif
+  return name;
+}
+
 static cel_status load_backend(cel_lm *lm, const cel_lm_options *o, cel_err *err) {
   double start = cel_now_ms();
-  const char *name = o->backend ? o->backend : getenv("MLXCEL_BACKEND");
-  CEL_TRY(cel_backend_find(name, &lm->backend, err));
+  CEL_TRY(cel_env_check(err));
+  CEL_TRY(cel_backend_find(o->backend ? o->backend : backend_of_environment(), &lm->backend, err));
   cel_status s = lm->backend->load(&lm->arch, lm->checkpoint, &o->load, &lm->model, err);
   if (s != CEL_OK) return cel_lm_blame(lm, s, err);
   lm->load_ms = cel_now_ms() - start;

@@ -7,27 +7,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
 
-static const char *variable(const char *name) {
-  const char *v = getenv(name);
-  return v && *v ? v : NULL;
-}
-
 static cel_status home(cel_buf *out, const char *below, cel_err *err) {
-  const char *h = variable("HOME");
+  const char *h = cel_env(CEL_ENV_HOME);
   if (!h) return cel_fail(err, CEL_NOT_FOUND, "HOME is not set: name the model store with MLXCEL_MODELS_DIR");
   cel_buf_printf(out, "%s/%s", h, below);
   return CEL_OK;
 }
 
 cel_status cel_store_root(const char *models_dir, cel_buf *out, cel_err *err) {
-  const char *dir = models_dir && *models_dir ? models_dir : variable("MLXCEL_MODELS_DIR");
+  const char *dir = models_dir && *models_dir ? models_dir : cel_env(CEL_ENV_MODELS_DIR);
   if (dir) {
     cel_buf_addz(out, dir);
-  } else if (variable("MLXCEL_CACHE_DIR")) {
-    cel_buf_printf(out, "%s/models", variable("MLXCEL_CACHE_DIR"));
+  } else if (cel_env(CEL_ENV_CACHE_DIR)) {
+    cel_buf_printf(out, "%s/models", cel_env(CEL_ENV_CACHE_DIR));
   } else {
     CEL_TRY(home(out, ".cache/mlxcel/models", err));
   }
@@ -108,8 +104,8 @@ cel_status cel_store_hub_cache(const char *owner_name, cel_buf *out, cel_err *er
   const char *slash = strchr(owner_name, '/');
   cel_buf_clear(out);
   if (!slash) return cel_fail(err, CEL_INVALID, "\"%.200s\" is not OWNER/NAME", owner_name);
-  if (variable("HF_HUB_CACHE")) cel_buf_addz(&root, variable("HF_HUB_CACHE"));
-  else if (variable("HF_HOME")) cel_buf_printf(&root, "%s/hub", variable("HF_HOME"));
+  if (cel_env(CEL_ENV_HF_HUB_CACHE)) cel_buf_addz(&root, cel_env(CEL_ENV_HF_HUB_CACHE));
+  else if (cel_env(CEL_ENV_HF_HOME)) cel_buf_printf(&root, "%s/hub", cel_env(CEL_ENV_HF_HOME));
   else s = home(&root, ".cache/huggingface/hub", err);
   if (s == CEL_OK) {
     cel_buf_printf(&root, "/models--%.*s--%s", (int)(slash - owner_name), owner_name, slash + 1);
@@ -184,8 +180,7 @@ cel_status cel_store_resolve(const char *name, const char *models_dir, cel_buf *
     return cel_fail(err, CEL_NOT_FOUND, "%s: no such file or folder (a model is a path, OWNER/NAME, or a bare NAME)", name);
   }
   cel_buf full = {0};
-  const char *org = variable("MLXCEL_DEFAULT_ORG");
-  if (slashes == 0) cel_buf_printf(&full, "%s/", org ? org : "mlx-community");
+  if (slashes == 0) cel_buf_printf(&full, "%s/", cel_env_or(CEL_ENV_DEFAULT_ORG, "mlx-community"));
   cel_buf_addz(&full, name);
   cel_status s = full.failed ? cel_fail_oom(err, "a model's name") : look(full.p, models_dir, out, err);
   cel_buf_deinit(&full);

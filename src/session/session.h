@@ -91,17 +91,11 @@ typedef struct cel_description {
   int n_threads;
 } cel_description;
 
-// One environment variable a backend reads (once, when it loads a model).
-typedef struct cel_env_row {
-  const char *name, *accepted, *otherwise, *meaning;  // otherwise: what holds when it is unset
-} cel_env_row;
-
 // One backend: a row of backend.def, found by name. All functions but probe may be NULL in a backend that
 // only refuses (null).
 typedef struct cel_backend {
   const char *name;
   const char *summary;
-  const cel_env_row *environment;  // ended by a NULL name; NULL: none
   const char *(*engine)(int i);    // names of the engines built in, NULL behind the last; NULL: it runs by itself
   // NULL, or why others go first where nobody names this one (one sentence, said at start). NULL function: no reason.
   const char *(*reservation)(void);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/json.h"
 #include "base/log.h"
 
@@ -12,9 +13,9 @@
 enum { MANIFEST_VERSION = 1, MANIFEST_BYTES_MOST = 1 << 20 };
 
 bool cel_xla_artifact_folder(cel_buf *out) {
-  const char *cache = getenv("MLXCEL_CACHE_DIR"), *home = getenv("HOME");
-  if (cache && *cache) cel_buf_printf(out, "%s/artifacts", cache);
-  else if (home && *home) cel_buf_printf(out, "%s/.cache/mlxcel/artifacts", home);
+  const char *cache = cel_env(CEL_ENV_CACHE_DIR), *home = cel_env(CEL_ENV_HOME);
+  if (cache) cel_buf_printf(out, "%s/artifacts", cache);
+  else if (home) cel_buf_printf(out, "%s/.cache/mlxcel/artifacts", home);
   return out->p && !out->failed;
 }
 

@@ -1,9 +1,10 @@
-// The MLXCEL_XLA_* variables: one table, read in xla_options.c alone, once per load.
+// The MLXCEL_XLA_* variables (base/env.def), read in xla_options.c alone, once per load.
 #ifndef CEL_XLA_OPTIONS_H
 #define CEL_XLA_OPTIONS_H
 
+#include <stdint.h>
+
 #include "base/status.h"
-#include "session/session.h"
 
 typedef struct cel_xla_options {
   const char *device;     // "" for the default engine
@@ -13,8 +14,6 @@ typedef struct cel_xla_options {
   int64_t capacity;       // 0: not set
   int64_t artifact_limit;  // bytes of the store of compiled programs; 0: none is kept
 } cel_xla_options;
-
-extern const cel_env_row cel_xla_environment[];  // ended by a NULL name
 
 // A value outside the accepted set is an error that names variable, value and set.
 CEL_MUST_CHECK cel_status cel_xla_options_read(cel_xla_options *out, cel_err *err);

@@ -118,7 +118,6 @@ const cel_sequence_runner cel_xla_runner = {
 const cel_backend cel_backend_xla = {
     .name = "xla",
     .summary = "OpenXLA: emits StableHLO for each architecture and runs it on an engine",
-    .environment = cel_xla_environment,
     .engine = xla_engine,
     .probe = xla_probe,
     .load = cel_xla_load,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/env.h"
 #include "base/str.h"
 #include "model/hub/http_head.h"
 
@@ -171,9 +172,8 @@ static cel_status set_up(transfer *t, const char *url, bool with_token, struct c
   }
   int stall = t->request->stall_s > 0 ? t->request->stall_s : CEL_HTTP_STALL_S;
   snprintf(range, sizeof range, "%lld-", (long long)t->request->from);
-  const char *authorities = getenv("CURL_CA_BUNDLE");
-  if (!authorities || !*authorities) authorities = getenv("SSL_CERT_FILE");
-  if (authorities && *authorities) curl_easy_setopt(c, CURLOPT_CAINFO, authorities);
+  const char *authorities = cel_env_or(CEL_ENV_CURL_CA_BUNDLE, cel_env(CEL_ENV_SSL_CERT_FILE));
+  if (authorities) curl_easy_setopt(c, CURLOPT_CAINFO, authorities);
   bool ok = curl_easy_setopt(c, CURLOPT_URL, url) == CURLE_OK && curl_easy_setopt(c, CURLOPT_HTTPHEADER, *headers) == CURLE_OK &&
             (t->request->from == 0 || curl_easy_setopt(c, CURLOPT_RANGE, range) == CURLE_OK);
   curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);

@@ -5,16 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/env.h"
 #include "model/hub/hub.h"
 
-static const char *variable(const char *name) {
-  const char *v = getenv(name);
-  return v && *v ? v : NULL;
-}
-
 cel_status cel_hub_endpoint(cel_buf *out, cel_err *err) {
-  const char *e = variable("HF_ENDPOINT");
-  if (!e) e = "https://huggingface.co";
+  const char *e = cel_env_or(CEL_ENV_HF_ENDPOINT, "https://huggingface.co");
   size_t n = strlen(e), scheme = !strncasecmp(e, "https://", 8) ? 8 : !strncasecmp(e, "http://", 7) ? 7 : 0;
   while (n && e[n - 1] == '/') n--;
   if (memchr(e, '@', n)) {
@@ -38,11 +33,10 @@ static bool good_part(const char *s, size_t n) {
 
 cel_status cel_hub_repo_name(const char *typed, cel_buf *out, cel_err *err) {
   cel_buf_clear(out);
-  const char *slash = strchr(typed, '/'), *org = variable("MLXCEL_DEFAULT_ORG"), *name = slash ? slash + 1 : typed;
+  const char *slash = strchr(typed, '/'), *org = cel_env_or(CEL_ENV_DEFAULT_ORG, "mlx-community"), *name = slash ? slash + 1 : typed;
   if ((slash && !good_part(typed, (size_t)(slash - typed))) || !good_part(name, strlen(name))) {
     return cel_fail(err, CEL_INVALID, "\"%.200s\" does not name a model: accepted are OWNER/NAME and NAME, of letters, digits, . _ and -", typed);
   }
-  if (!org) org = "mlx-community";
   if (!slash && !good_part(org, strlen(org))) {
     return cel_fail(err, CEL_INVALID, "MLXCEL_DEFAULT_ORG=%.200s is no owner: accepted are letters, digits, . _ and -", org);
   }

@@ -614,7 +614,7 @@ def usage_errors(b):
     _, err = b.run("download", "o/m", HF_ENDPOINT="http://me:%s@127.0.0.1" % TOKEN, status=1)
     has(err, "user name or password")
     _, err = b.run("download", "o/m", HF_HUB_DOWNLOAD_TIMEOUT="0", status=1)
-    has(err, "seconds from 1 to 3600")
+    has(err, "a whole number from 1 to 3600")
 
 
 @case

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/str.h"
 
 typedef struct search {
@@ -42,8 +43,8 @@ bool cel_packages_find(const char *folders, bool (*try)(void *context, const cha
   static const char *const below[] = {"/lib/python3*/site-packages", "/lib/python3*/dist-packages", "/lib/python3/dist-packages"};
   const search s = {try, context};
   if (in_list(&s, folders)) return true;
-  if (in_pattern(&s, getenv("VIRTUAL_ENV"), below[0])) return true;
-  if (in_pattern(&s, getenv("HOME"), "/.local/lib/python3*/site-packages")) return true;
+  if (in_pattern(&s, cel_env(CEL_ENV_VIRTUAL_ENV), below[0])) return true;
+  if (in_pattern(&s, cel_env(CEL_ENV_HOME), "/.local/lib/python3*/site-packages")) return true;
   for (int i = 0; i < CEL_COUNT(below); i++) {
     if (in_pattern(&s, "/usr/local", below[i]) || in_pattern(&s, "/usr", below[i])) return true;
   }

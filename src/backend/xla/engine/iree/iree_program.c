@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "backend/xla/engine/iree/iree_compiler.h"
+#include "base/env.h"
 #include "base/file.h"
 #include "base/process.h"
 
@@ -42,8 +43,7 @@ cel_status cel_iree_program_version(const char *path, cel_buf *version, cel_err 
 
 // A new folder that nobody else can look into.
 static cel_status make_folder(cel_buf *folder, cel_err *err) {
-  const char *root = getenv("TMPDIR");
-  cel_buf_printf(folder, "%s/mlxcel-iree-XXXXXX", root && *root ? root : "/tmp");
+  cel_buf_printf(folder, "%s/mlxcel-iree-XXXXXX", cel_env_or(CEL_ENV_TMPDIR, "/tmp"));
   if (folder->failed) return cel_fail_oom(err, "a folder's name");
   return mkdtemp(folder->p) ? CEL_OK : cel_fail(err, CEL_IO, "%s cannot be made: %s", folder->p, strerror(errno));
 }

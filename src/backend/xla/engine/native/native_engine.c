@@ -11,6 +11,7 @@
 #include "backend/xla/engine/native/plan/plan.h"
 #include "backend/xla/engine/native/run.h"
 #include "base/cpu.h"
+#include "base/env.h"
 #include "base/pool.h"
 
 #ifndef MAP_NORESERVE
@@ -74,10 +75,10 @@ static cel_status native_open(const cel_engine_options *o, cel_engine **out, cel
   if (!e) return cel_fail_oom(err, "the native engine");
   int n_threads = o->n_threads > 0 ? o->n_threads : cel_cpu_cores();
   uint32_t bits = cel_cpu_detect();
-  const char *level = getenv("MLXCEL_CPU");
-  cel_status s = level && *level ? cel_cpu_limit(bits, level, &e->cpu_bits, err) : CEL_OK;
+  const char *level = cel_env(CEL_ENV_CPU);
+  cel_status s = level ? cel_cpu_limit(bits, level, &e->cpu_bits, err) : CEL_OK;
   if (s != CEL_OK) cel_err_prefix(err, "MLXCEL_CPU=%.40s", level);
-  if (s == CEL_OK && !(level && *level)) e->cpu_bits = bits;
+  if (s == CEL_OK && !level) e->cpu_bits = bits;
   if (s == CEL_OK) s = choose_precision(o->precision, &e->precision, err);
   if (s == CEL_OK) s = cel_pool_new(n_threads, &e->pool, err);
   if (s != CEL_OK) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend/xla/engine/pjrt/pjrt_program.h"
+#include "base/env.h"
 #include "base/log.h"
 
 static cel_status compile_text(const cel_pjrt *p, cel_str text, cel_pjrt_loaded **out, cel_err *err) {
@@ -45,8 +46,7 @@ static cel_status serialize(const cel_pjrt *p, cel_pjrt_loaded *loaded, cel_arti
 
 // XLA reads flags from the environment too.
 static const char *flags(void) {
-  const char *f = getenv("XLA_FLAGS");
-  return f ? f : "";
+  return cel_env_or(CEL_ENV_XLA_FLAGS, "");
 }
 
 cel_status cel_pjrt_compile(const cel_pjrt *p, cel_str text, const char *note, cel_pjrt_loaded **out, cel_err *err) {

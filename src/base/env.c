@@ -1,0 +1,127 @@
+#include "base/env.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/checked.h"
+
+const cel_env_row cel_env_rows[CEL_ENV_COUNT] = {
+#define CEL_ENV(id, name, check, accepted, unset, read, meaning) {name, check, accepted, unset, read, meaning},
+#include "base/env.def"
+#undef CEL_ENV
+};
+
+const char *cel_env(cel_env_id id) {
+  const char *value = getenv(cel_env_rows[id].name);
+  return value && *value ? value : NULL;
+}
+
+const char *cel_env_or(cel_env_id id, const char *otherwise) {
+  const char *value = cel_env(id);
+  return value ? value : otherwise;
+}
+
+const char *cel_env_shown(cel_env_id id) {
+  const char *value = cel_env(id);
+  return value && !strcmp(cel_env_rows[id].check, "secret") ? "(set)" : value;
+}
+
+// ---- values --------------------------------------------------------------------------------------------
+
+static bool whole(const char *value, const char **end, int64_t *out) {
+  char *stop;
+  errno = 0;
+  long long n = strtoll(value, &stop, 10);
+  *out = n;
+  *end = stop;
+  return *value >= '0' && *value <= '9' && errno == 0;
+}
+
+// "int LOW HIGH"
+static bool in_range(const char *check, const char *value, int64_t *out) {
+  const char *end;
+  char *rest;
+  int64_t low = strtoll(check + 4, &rest, 10), high = strtoll(rest, NULL, 10);
+  return whole(value, &end, out) && !*end && *out >= low && *out <= high;
+}
+
+static bool size(const char *value, int64_t *out) {
+  static const char units[] = "KMGT";
+  const char *end;
+  if (!whole(value, &end, out)) return false;
+  const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+  int64_t factor = unit ? (int64_t)1 << 10 * (unit - units + 1) : 1;
+  return (unit ? !end[1] : !*end) && cel_mul_i64(*out, factor, out);
+}
+
+static bool on_or_off(const char *value, bool *out) {
+  static const char *const on[] = {"1", "true", "on", "yes", "enabled"}, *const off[] = {"0", "false", "off", "no", "disabled"};
+  for (int i = 0; i < CEL_COUNT(on); i++) {
+    if (!strcasecmp(value, on[i])) return *out = true, true;
+    if (!strcasecmp(value, off[i])) return *out = false, true;
+  }
+  return false;
+}
+
+static bool one_of(const char *words, const char *value) {
+  char word[64];
+  for (const char *p = words; *p; p += *p == '|') {
+    size_t n = strcspn(p, "|");
+    if (n < sizeof word) {
+      memcpy(word, p, n);
+      word[n] = 0;
+      if (fnmatch(word, value, 0) == 0) return true;
+    }
+    p += n;
+  }
+  return false;
+}
+
+bool cel_env_accepts(const char *check, const char *value) {
+  int64_t n;
+  bool b;
+  if (!*check || !strcmp(check, "secret")) return true;
+  if (!strncmp(check, "int ", 4)) return in_range(check, value, &n);
+  if (!strcmp(check, "size")) return size(value, &n);
+  if (!strcmp(check, "switch")) return on_or_off(value, &b);
+  return one_of(check, value);
+}
+
+// ---- checking ------------------------------------------------------------------------------------------
+
+cel_status cel_env_check_one(cel_env_id id, cel_err *err) {
+  const cel_env_row *r = &cel_env_rows[id];
+  const char *value = cel_env(id);
+  if (!value || cel_env_accepts(r->check, value)) return CEL_OK;
+  bool one = !strncmp(r->check, "int ", 4) || !strcmp(r->check, "size");
+  return cel_fail(err, CEL_INVALID, "%s=%.200s: accepted %s %s", r->name, value, one ? "is" : "are", r->accepted);
+}
+
+cel_status cel_env_check(cel_err *err) {
+  for (int i = 0; i < CEL_ENV_COUNT; i++) CEL_TRY(cel_env_check_one((cel_env_id)i, err));
+  return CEL_OK;
+}
+
+cel_status cel_env_integer(cel_env_id id, int64_t otherwise, int64_t *out, cel_err *err) {
+  CEL_TRY(cel_env_check_one(id, err));
+  *out = otherwise;
+  if (cel_env(id)) (void)in_range(cel_env_rows[id].check, cel_env(id), out);
+  return CEL_OK;
+}
+
+cel_status cel_env_size(cel_env_id id, int64_t otherwise, int64_t *out, cel_err *err) {
+  CEL_TRY(cel_env_check_one(id, err));
+  *out = otherwise;
+  if (cel_env(id)) (void)size(cel_env(id), out);
+  return CEL_OK;
+}
+
+cel_status cel_env_switch(cel_env_id id, bool otherwise, bool *out, cel_err *err) {
+  CEL_TRY(cel_env_check_one(id, err));
+  *out = otherwise;
+  if (cel_env(id)) (void)on_or_off(cel_env(id), out);
+  return CEL_OK;
+}
