@@ -68,6 +68,7 @@ TABLE = {
 EXCEPTIONS = {
     "cli/cmd_xla.c": [XLA + "/xla_tools.h"],
     "cli/cmd_taps.c": [XLA + "/xla_taps.h", XLA + "/diag/compare.h"],
+    "cli/cmd_micro.c": [XLA + "/xla_micro.h"],
     "cli/cmd_diff.c": [XLA + "/xla_taps.h", XLA + "/diag/compare.h"],
     XLA + "/xla_tools.c": [REF + "/ref.h", REF + "/check.h"],
 }
