@@ -67,7 +67,7 @@ iree-metal: ## the same with the driver for Metal
 iree-rocm: ## the same with the driver for AMD's GPUs
 	@scripts/iree/setup-rocm.sh
 
-iree-env: ## prints the variables that name the tree of `make iree`: eval "$$(make -s iree-env)"
+iree-env: ## prints the variables that name the tree of `make iree`, for eval
 	@scripts/iree/setup-cpu.sh --env
 
 clean: ## removes build/ (models stay in their store)

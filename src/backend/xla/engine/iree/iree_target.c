@@ -53,8 +53,9 @@ static cel_status find_precision(const row *r, const char *asked, cel_iree_targe
 // gfx, three to five hexadecimal digits, and perhaps features behind a colon.
 static cel_status check_rocm(const char *target, cel_err *err) {
   size_t n = strncmp(target, "gfx", 3) == 0 ? strspn(target + 3, "0123456789abcdef") : 0;
-  size_t more = n >= 3 && n <= 5 ? strspn(target + 3 + n, "abcdefghijklmnopqrstuvwxyz:+-") : 0;
-  if (n >= 3 && n <= 5 && !target[3 + n + more] && (more == 0 || target[3 + n] == ':')) return CEL_OK;
+  const char *rest = n >= 3 && n <= 5 ? target + 3 + n : "?";
+  size_t features = *rest == ':' ? strspn(rest + 1, "abcdefghijklmnopqrstuvwxyz:+-") : 0;
+  if (!*rest || (features > 0 && !rest[1 + features])) return CEL_OK;
   return cel_fail(err, CEL_INVALID, "MLXCEL_XLA_ROCM_TARGET=%s: the device hip needs the GPU's name in LLVM's words, as in gfx1100 or "
                   "gfx90a:xnack+", target);
 }
