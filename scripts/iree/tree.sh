@@ -94,7 +94,8 @@ iree_build() {
     -DIREE_BUILD_COMPILER=OFF -DIREE_BUILD_TESTS=OFF -DIREE_BUILD_SAMPLES=OFF -DIREE_BUILD_BENCHMARKS=OFF \
     -DIREE_BUILD_BINDINGS_TFLITE=OFF -DIREE_BUILD_BINDINGS_TFLITE_JAVA=OFF -DIREE_ENABLE_CPUINFO=OFF -DIREE_ENABLE_LIBBACKTRACE=OFF \
     -DIREE_HAL_EXECUTABLE_LOADER_VMVX_MODULE=OFF "$@" > "$folder/build.log" 2>&1 &&
-    cmake --build "$folder/build" --target iree_runtime_unified flatcc_parsing iree-install-dev-libraries-runtime >> "$folder/build.log" 2>&1; }
+    cmake --build "$folder/build" >> "$folder/build.log" 2>&1 &&
+    cmake --build "$folder/build" --target iree-install-dev-libraries-runtime >> "$folder/build.log" 2>&1; }
   then
     iree_fail "IREE's runtime could not be built: $folder/build.log says why"
   fi

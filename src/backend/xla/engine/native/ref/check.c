@@ -140,11 +140,16 @@ static cel_status with_literal(const expectation *e, const cel_hlo_op *op, const
   return status;
 }
 
-static cel_status check_op(void *context, const cel_hlo_op *op, const cel_ref_tensor *in, cel_err *err) {
+bool cel_check_is(const cel_hlo_op *op) {
+  expectation e;
+  bool literal;
+  return known(op->opcode == CEL_HLO_CUSTOM_CALL ? cel_ref_word(op, "call_target_name", "?") : op->name, &e, &literal);
+}
+
+cel_status cel_check_holds(const cel_hlo_op *op, const cel_ref_tensor *in, cel_err *err) {
   bool custom = op->opcode == CEL_HLO_CUSTOM_CALL, literal = false;
   const char *name = custom ? cel_ref_word(op, "call_target_name", "?") : op->name;
   expectation e;
-  (void)context;
   if (!known(name, &e, &literal))
     return cel_fail(err, CEL_UNSUPPORTED, "%s%s is not evaluated", custom ? "custom_call @" : "", name);
   for (int i = 0; i < op->n_operands; i++)
@@ -161,6 +166,11 @@ static cel_status check_op(void *context, const cel_hlo_op *op, const cel_ref_te
       memcmp(in[0].type->dims, in[1].type->dims, (size_t)in[0].type->rank * sizeof in[0].type->dims[0]) != 0)
     return cel_fail(err, CEL_INVALID, "%s needs two operands of one type", name);
   return compare(&e, &in[0], in[1].data, err);
+}
+
+static cel_status check_op(void *context, const cel_hlo_op *op, const cel_ref_tensor *in, cel_err *err) {
+  (void)context;
+  return cel_check_holds(op, in, err);
 }
 
 // ---- functions and programs --------------------------------------------------------------------

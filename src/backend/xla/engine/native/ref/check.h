@@ -35,4 +35,9 @@ CEL_MUST_CHECK cel_status cel_check_file(cel_str text, const char *name, const c
                                          cel_check_report *report, void *context, cel_check_counts *counts,
                                          cel_err *err);
 
+// The same rules for other engines' results. Is this one of the operations above?
+bool cel_check_is(const cel_hlo_op *op);
+// in[n_operands]: the values of its operands, wherever they were computed. CEL_INVALID, and what differs, when it does not hold.
+CEL_MUST_CHECK cel_status cel_check_holds(const cel_hlo_op *op, const cel_ref_tensor *in, cel_err *err);
+
 #endif
