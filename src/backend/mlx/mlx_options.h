@@ -1,18 +1,15 @@
-// The MLXCEL_MLX_* variables: one table, read in mlx_options.c alone, once per load.
+// The MLXCEL_MLX_* variables (base/env.def), read in mlx_options.c alone, once per load.
 #ifndef CEL_MLX_OPTIONS_H
 #define CEL_MLX_OPTIONS_H
 
 #include "backend/mlx/shim/shim.h"
 #include "base/status.h"
-#include "session/session.h"
 
 typedef enum cel_mlx_precision { CEL_MLX_OF_WEIGHTS, CEL_MLX_AS_F32, CEL_MLX_AS_F16, CEL_MLX_AS_BF16 } cel_mlx_precision;
 typedef struct cel_mlx_options {
   cel_mlx_device device;
   cel_mlx_precision precision;
 } cel_mlx_options;
-
-extern const cel_env_row cel_mlx_environment[];  // ended by a NULL name
 
 // A value outside the accepted set is an error that names variable, value and set; so is a device MLX does not have.
 CEL_MUST_CHECK cel_status cel_mlx_options_read(cel_mlx_options *out, cel_err *err);

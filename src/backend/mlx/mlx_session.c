@@ -96,7 +96,6 @@ const cel_sequence_runner cel_mlx_runner = {
 const cel_backend cel_backend_mlx = {
     .name = "mlx",
     .summary = "MLX: Metal and CUDA; its CPU device for checking results",
-    .environment = cel_mlx_environment,
     .reservation = mlx_reservation,
     .probe = mlx_probe,
     .load = cel_mlx_load,
