@@ -48,6 +48,29 @@ static bool in_range(const char *check, const char *value, int64_t *out) {
   return whole(value, &end, out) && !*end && *out >= low && *out <= high;
 }
 
+static bool add_sorted(int64_t *list, int most, int *n, int64_t x) {
+  int at = 0;
+  while (at < *n && list[at] < x) at++;
+  if (at < *n && list[at] == x) return true;
+  if (*n == most) return false;
+  memmove(list + at + 1, list + at, (size_t)(*n - at) * sizeof *list);
+  list[at] = x;
+  *n += 1;
+  return true;
+}
+
+// "ints LOW HIGH MOST"
+static bool integers(const char *check, const char *value, int64_t *out, int most, int *n) {
+  char *rest;
+  int64_t low = strtoll(check + 5, &rest, 10), high = strtoll(rest, &rest, 10), x;
+  most = (int)CEL_MIN(strtoll(rest, NULL, 10), most);
+  *n = 0;
+  for (const char *p = value, *end;; p = end + 1) {
+    if (!whole(p, &end, &x) || (*end && *end != ',') || x < low || x > high || !add_sorted(out, most, n, x)) return false;
+    if (!*end) return true;
+  }
+}
+
 static bool size(const char *value, int64_t *out) {
   static const char units[] = "KMGT";
   const char *end;
@@ -80,11 +103,15 @@ static bool one_of(const char *words, const char *value) {
   return false;
 }
 
+enum { LIST_MOST = 64 };
+
 bool cel_env_accepts(const char *check, const char *value) {
-  int64_t n;
+  int64_t n, list[LIST_MOST];
+  int n_list;
   bool b;
   if (!*check || !strcmp(check, "secret")) return true;
   if (!strncmp(check, "int ", 4)) return in_range(check, value, &n);
+  if (!strncmp(check, "ints ", 5)) return integers(check, value, list, LIST_MOST, &n_list);
   if (!strcmp(check, "size")) return size(value, &n);
   if (!strcmp(check, "switch")) return on_or_off(value, &b);
   return one_of(check, value);
@@ -94,7 +121,8 @@ bool cel_env_accepts(const char *check, const char *value) {
 
 cel_status cel_env_check_one(cel_env_id id, cel_err *err) {
   const cel_env_row *r = &cel_env_rows[id];
-  const char *value = cel_env(id);
+  bool list = !strncmp(r->check, "ints ", 5);
+  const char *value = list ? getenv(r->name) : cel_env(id);  // an empty list is none
   if (!value || cel_env_accepts(r->check, value)) return CEL_OK;
   bool one = !strncmp(r->check, "int ", 4) || !strcmp(r->check, "size");
   return cel_fail(err, CEL_INVALID, "%s=%.200s: accepted %s %s", r->name, value, one ? "is" : "are", r->accepted);
@@ -110,6 +138,17 @@ cel_status cel_env_integer(cel_env_id id, int64_t otherwise, int64_t *out, cel_e
   *out = otherwise;
   if (cel_env(id)) (void)in_range(cel_env_rows[id].check, cel_env(id), out);
   return CEL_OK;
+}
+
+cel_status cel_env_integers(cel_env_id id, int64_t *out, int most, int *n, cel_err *err) {
+  CEL_TRY(cel_env_check_one(id, err));
+  *n = 0;
+  if (cel_env(id)) (void)integers(cel_env_rows[id].check, cel_env(id), out, most, n);
+  return CEL_OK;
+}
+
+bool cel_env_read_integers(cel_env_id id, const char *value, int64_t *out, int most, int *n) {
+  return integers(cel_env_rows[id].check, value, out, most, n);
 }
 
 cel_status cel_env_size(cel_env_id id, int64_t otherwise, int64_t *out, cel_err *err) {

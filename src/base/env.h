@@ -35,6 +35,12 @@ CEL_MUST_CHECK cel_status cel_env_integer(cel_env_id id, int64_t otherwise, int6
 CEL_MUST_CHECK cel_status cel_env_size(cel_env_id id, int64_t otherwise, int64_t *out, cel_err *err);
 CEL_MUST_CHECK cel_status cel_env_switch(cel_env_id id, bool otherwise, bool *out, cel_err *err);
 
+// Of rows "ints LOW HIGH MOST": up to MOST numbers parted by commas; out[most] gets them sorted, each once. 0 when unset; set and
+// empty it is no list, and refused.
+CEL_MUST_CHECK cel_status cel_env_integers(cel_env_id id, int64_t *out, int most, int *n, cel_err *err);
+// The same of a value from elsewhere; false when the row does not accept it.
+bool cel_env_read_integers(cel_env_id id, const char *value, int64_t *out, int most, int *n);
+
 // A row's check against a value, for its tests: true when it is accepted.
 bool cel_env_accepts(const char *check, const char *value);
 

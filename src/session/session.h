@@ -111,7 +111,7 @@ typedef struct cel_backend {
   cel_status (*open)(cel_model_handle *model, const cel_session_options *options, cel_session **out, cel_err *err);
   void (*close)(cel_session *session);
   // Appends a prompt behind what the session holds. No token is sampled yet: the next step does that from
-  // the last position. Fails: CEL_TOO_LONG names prompt length, held length and context; the session is
+  // the last position. Fails: CEL_TOO_LONG where prompt and max_tokens together do not fit, naming the numbers; the session is
   // then unchanged. CEL_CANCELLED when cancel was called meanwhile.
   cel_status (*prefill)(cel_session *session, const cel_prompt *prompt, cel_err *err);
   // One token for each of n distinct sessions, all prefilled, none finished: events[i] belongs to

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/xla/xla_buckets.h"
 #include "base/env.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -64,9 +65,9 @@ typedef struct row {
   const char *key, *text;  // a text, or
   int64_t number;          // a number where text is NULL
 } row;
-enum { ROWS = 11 };
+enum { ROWS = 12 };
 
-static void describe(const cel_xla_model *m, const char *layout, row out[ROWS]) {
+static void describe(const cel_xla_model *m, const char *layout, const char *buckets, row out[ROWS]) {
   cel_engine_description d;
   m->driver->describe(m->engine, &d);
   const row rows[ROWS] = {{"mlxcel", CEL_VERSION, 0},       {"engine", d.engine, 0},
@@ -74,7 +75,7 @@ static void describe(const cel_xla_model *m, const char *layout, row out[ROWS]) 
                           {"target", d.target ? d.target : "", 0},
                           {"precision", d.precision, 0},    {"model_type", m->base.arch.model_type, 0},
                           {"checkpoint_layout", layout, 0}, {"devices", NULL, m->n_devices},
-                          {"capacity", NULL, m->base.capacity},  {"rows", NULL, m->base.n_rows},
+                          {"capacity", NULL, m->base.capacity}, {"buckets", buckets, 0},  {"rows", NULL, m->base.n_rows},
                           {"prefill_chunk", NULL, m->base.prefill_chunk}};
   memcpy(out, rows, sizeof rows);
 }
@@ -100,8 +101,9 @@ static int64_t number_of(const cel_json *manifest, const char *key) {
 
 // What the caller left open is as the folder has it.
 static void take_sizes(cel_xla_model *m, const cel_load_options *o, const cel_json *manifest) {
-  int64_t capacity = number_of(manifest, "capacity"), rows = number_of(manifest, "rows"), chunk = number_of(manifest, "prefill_chunk");
-  if (o->context == 0 && !m->capacity_pinned && capacity > 0 && capacity <= CEL_XLA_CAPACITY_MOST) m->base.capacity = capacity;
+  int64_t rows = number_of(manifest, "rows"), chunk = number_of(manifest, "prefill_chunk");
+  const char *buckets = cel_json_string_value(cel_json_object_get(manifest, "buckets"));
+  if (!m->capacity_given && buckets) (void)cel_xla_take_buckets(m, buckets);  // a wrong one differs from what is here
   if (rows >= m->base.n_rows && rows <= 1 << 16) m->base.n_rows = (int)rows;
   if (o->prefill_chunk == 0 && chunk > 0 && chunk <= 1 << 16) m->base.prefill_chunk = (int)chunk;
 }
@@ -135,14 +137,17 @@ cel_status cel_xla_settle_artifacts(cel_xla_model *m, const cel_load_options *o,
   cel_json *manifest = NULL;
   char layout[CEL_SHA256_HEX_BYTES];
   row rows[ROWS];
+  cel_buf buckets = {0};
   digest_layout(m->checkpoint, layout);
   cel_status s = o->artifact_use == CEL_ARTIFACT_MAKE ? CEL_NOT_FOUND : read_manifest(o->artifact, &manifest, err);
   if (s == CEL_OK) {
     take_sizes(m, o, manifest);
-    describe(m, layout, rows);
+    cel_xla_buckets_text(m, &buckets);
+    describe(m, layout, buckets.p ? buckets.p : "", rows);
     s = compare(o->artifact, manifest, rows, err);
     cel_json_decref(manifest);
   }
+  cel_buf_deinit(&buckets);
   if (s == CEL_OK || o->artifact_use == CEL_ARTIFACT_USE) return s;
   if (o->artifact_use == CEL_ARTIFACT_REBUILD) cel_log(CEL_LOG_WARN, "%s; it is compiled anew", err ? err->text : o->artifact);
   int64_t n, bytes;
@@ -154,11 +159,12 @@ cel_status cel_xla_settle_artifacts(cel_xla_model *m, const cel_load_options *o,
 // ---- making ------------------------------------------------------------------------------------------
 
 static cel_status write_manifest(const cel_xla_model *m, const char *folder, cel_err *err) {
-  cel_buf b = {0}, path = {0};
+  cel_buf b = {0}, path = {0}, buckets = {0};
   char layout[CEL_SHA256_HEX_BYTES];
   row rows[ROWS];
   digest_layout(m->checkpoint, layout);
-  describe(m, layout, rows);
+  cel_xla_buckets_text(m, &buckets);
+  describe(m, layout, buckets.p ? buckets.p : "", rows);
   cel_buf_printf(&b, "{\n  \"format\": \"mlxcel-artifact\",\n  \"version\": %d", MANIFEST_VERSION);
   for (int i = 0; i < ROWS; i++) {
     cel_buf_printf(&b, ",\n  \"%s\": ", rows[i].key);
@@ -170,6 +176,7 @@ static cel_status write_manifest(const cel_xla_model *m, const char *folder, cel
   cel_status s = b.failed || path.failed ? cel_fail_oom(err, "a manifest") : cel_write_file(path.p, b.p, (int64_t)b.n, err);
   cel_buf_deinit(&b);
   cel_buf_deinit(&path);
+  cel_buf_deinit(&buckets);
   return s;
 }
 
@@ -193,29 +200,39 @@ static int list_programs(const cel_xla_model *m, bool all_logits, want out[WANTS
 }
 
 // The engine's own small programs: what closing and forking sessions does to a row.
-static cel_status touch_rows(cel_xla_model *m, cel_err *err) {
+static cel_status touch_rows(cel_xla_model *m, int bucket, cel_err *err) {
+  CEL_TRY(cel_xla_bucket_open(m, bucket, err));
   for (int i = 0; i < CEL_STATE_COUNT; i++) {
-    if (!m->states[i]) continue;
-    CEL_TRY(m->driver->copy_row(m->states[i], 0, 0, 0, err));
-    m->driver->forget_row(m->states[i], 0);
+    cel_buffer *state = m->buckets[bucket].states[i];
+    if (!state) continue;
+    CEL_TRY(m->driver->copy_row(state, 0, 0, 0, err));
+    m->driver->forget_row(state, 0);
   }
   return CEL_OK;
 }
 
-cel_status cel_xla_make_artifacts(cel_xla_model *m, const cel_load_options *o, cel_err *err) {
+static cel_status compile_all(cel_xla_model *m, const cel_load_options *o, cel_err *err) {
   want wants[WANTS_MOST];
-  int n = list_programs(m, o->artifact_logits, wants);
-  cel_artifact_counts before, after;
   cel_xla_program *p;
-  CEL_TRY(cel_make_dirs(o->artifact, err));
-  CEL_TRY(touch_rows(m, err));
-  cel_artifact_count(m->artifacts, &before);
-  for (int i = 0; i < n; i++) {
-    CEL_TRY(cel_xla_program_for(m, wants[i].entry, wants[i].tokens, wants[i].logits, &p, err));
-    if (o->progress && !o->progress(o->progress_context, (double)(i + 1) / n)) return cel_fail(err, CEL_CANCELLED, "compiling was cancelled");
+  int n = list_programs(m, o->artifact_logits, wants);
+  for (int bucket = 0; bucket < m->n_buckets; bucket++) {
+    CEL_TRY(touch_rows(m, bucket, err));
+    for (int i = 0; i < n; i++) {
+      double fraction = (double)(bucket * n + i + 1) / (m->n_buckets * n);
+      if (wants[i].tokens > m->buckets[bucket].capacity) continue;
+      CEL_TRY(cel_xla_program_for(m, bucket, wants[i].entry, wants[i].tokens, wants[i].logits, &p, err));
+      if (o->progress && !o->progress(o->progress_context, fraction)) return cel_fail(err, CEL_CANCELLED, "compiling was cancelled");
+    }
   }
-  cel_artifact_count(m->artifacts, &after);
-  if (after.kept == 0) {
+  return cel_xla_bucket_try_moves(m, err);
+}
+
+cel_status cel_xla_make_artifacts(cel_xla_model *m, const cel_load_options *o, cel_err *err) {
+  cel_artifact_counts counts;
+  CEL_TRY(cel_make_dirs(o->artifact, err));
+  CEL_TRY(compile_all(m, o, err));
+  cel_artifact_count(m->artifacts, &counts);
+  if (counts.kept == 0) {
     return cel_fail(err, CEL_UNSUPPORTED, "no program could be stored in %s: the engine %s does not write its programs down, or the "
                     "folder cannot be written to", o->artifact, m->driver->name);
   }

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "backend/xla/xla_artifacts.h"
+#include "backend/xla/xla_buckets.h"
 #include "backend/xla/xla_options.h"
 #include "backend/xla/xla_storage.h"
+#include "base/checked.h"
 #include "model/arch_of_files.h"
 
 static cel_status head_rows(const cel_xla_model *m, int64_t *rows, cel_err *err) {
@@ -27,43 +29,18 @@ static cel_status head_rows(const cel_xla_model *m, int64_t *rows, cel_err *err)
   return cel_fail(err, missing.status, "%s", missing.text);
 }
 
-// Where all of a cache is taken at once, nobody gets the whole of a long context unasked.
-static int64_t choose_capacity(const cel_arch *a, bool lazy, const cel_load_options *o, const cel_xla_options *x) {
-  enum { EAGER_CAPACITY = 4096 };
-  int64_t n = cel_sequence_limit(a);
-  if (o->context > 0) n = o->context;
-  if (x->capacity > 0) n = o->context > 0 ? CEL_MIN(o->context, x->capacity) : x->capacity;
-  if (!lazy && o->context == 0 && x->capacity == 0) n = CEL_MIN(n, EAGER_CAPACITY);
-  return CEL_MIN(n, 1 << 20);
-}
-
-static cel_status make_state(cel_xla_model *m, cel_state which, cel_err *err) {
-  cel_state_shape shape = cel_state_shape_of(&m->base.arch, which, m->base.n_rows, m->base.capacity);
-  if (shape.dims[0] == 0) return CEL_OK;
-  cel_hlo_module *types;  // a state's type has to live somewhere
-  CEL_TRY(cel_hlo_module_new(shape.name, &types, err));
-  const cel_hlo_type *t = cel_hlo_tensor(types, CEL_ET_F32, 5, shape.dims);
-  cel_status s = t ? CEL_OK : cel_fail(err, CEL_TOO_LONG, "the state %s of %lld tokens and %d rows has more bytes than can be counted",
-                                       shape.name, (long long)m->base.capacity, m->base.n_rows);
-  int shard = cel_state_shard(&m->base.arch, which, m->n_devices);
-  if (s == CEL_OK && shard < 0) s = m->driver->state(m->engine, t, &m->states[which], err);
-  if (s == CEL_OK && shard >= 0) s = m->driver->state_split(m->engine, t, shard, &m->states[which], err);
-  cel_hlo_module_free(types);
-  return s;
-}
-
-static cel_status make_states(cel_xla_model *m, cel_err *err) {
-  for (int i = 0; i < CEL_STATE_COUNT; i++) CEL_TRY(make_state(m, (cel_state)i, err));
-  return CEL_OK;
-}
-
 static cel_status make_buffers(cel_xla_model *m, cel_err *err) {
   size_t n = (size_t)CEL_MAX(2 * m->base.n_rows, m->base.prefill_chunk);  // twice: rows of padding
   m->weights = calloc((size_t)m->checkpoint->n_tensors + 1, sizeof *m->weights);
   m->positions = calloc(n, sizeof *m->positions);
   m->slots = calloc(n, sizeof *m->slots);
   m->tokens = calloc(n, sizeof *m->tokens);
-  bool ok = m->weights && m->positions && m->slots && m->tokens;
+  m->bucket_of = malloc((size_t)m->base.n_rows);
+  bool several = m->n_buckets > 1 && m->base.n_rows > 1;
+  int64_t logits_bytes = 0;
+  if (several && cel_mul_i64(m->base.n_rows * (int64_t)sizeof(float), m->base.vocab, &logits_bytes)) m->logits = malloc((size_t)logits_bytes);
+  bool ok = m->weights && m->positions && m->slots && m->tokens && m->bucket_of && (!several || m->logits);
+  if (m->bucket_of) memset(m->bucket_of, -1, (size_t)m->base.n_rows);
   for (int i = 0; i < m->base.arch.n_ropes && ok; i++) {
     if (!cel_rope_depends_on_length(&m->base.arch.ropes[i])) continue;
     m->rope_freqs[i] = calloc(n * (size_t)cel_rope_columns(&m->base.arch.ropes[i]), sizeof(float));
@@ -97,7 +74,7 @@ static cel_status open_engine(cel_xla_model *m, const cel_load_options *o, const
 // Emitting and compiling the smallest program checks every tensor's presence and shape at load.
 static cel_status check_weights(cel_xla_model *m, cel_err *err) {
   cel_xla_program *p;
-  return cel_xla_program_for(m, CEL_ENTRY_DECODE, 1, CEL_LOGITS_ALL, &p, err);
+  return cel_xla_program_for(m, 0, CEL_ENTRY_DECODE, 1, CEL_LOGITS_ALL, &p, err);
 }
 
 cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,
@@ -123,17 +100,17 @@ cel_status cel_xla_load_with(const cel_arch *arch, const cel_checkpoint *checkpo
   m->base.arch = cel_checkpoint_arch(arch, checkpoint, m->rope_divisors);
   m->storage = cel_xla_storage(checkpoint);
   m->n_devices = options->n_devices > 1 ? options->n_devices : 1;
-  m->capacity_pinned = x->capacity > 0;
+  m->capacity_given = x->capacity > 0 || x->n_buckets > 0 || options->context > 0;
   m->base.n_rows = options->max_sessions > 0 ? options->max_sessions : 1;
   m->base.prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_XLA_PREFILL_CHUNK;
   cel_status s = head_rows(m, &m->base.vocab, err);
   if (s == CEL_OK) s = open_engine(m, options, x, err);
-  if (s == CEL_OK) m->base.capacity = choose_capacity(arch, m->driver->lazy_states, options, x);
+  if (s == CEL_OK) s = cel_xla_choose_buckets(m, options, x, err);
   bool make = false;
   if (s == CEL_OK) s = cel_xla_settle_artifacts(m, options, &make, err);
   if (s == CEL_OK) s = cel_sequences_init(&m->base, err);
   if (s == CEL_OK) s = make_buffers(m, err);
-  if (s == CEL_OK) s = make_states(m, err);
+  if (s == CEL_OK) s = cel_xla_bucket_open(m, 0, err);
   if (s == CEL_OK && check) s = check_weights(m, err);
   if (s == CEL_OK && make) s = cel_xla_make_artifacts(m, options, err);
   if (s == CEL_OK) s = cel_checkpoint_intact(checkpoint, cel_checkpoint_touch(checkpoint, options->progress, options->progress_context, err), err);
@@ -161,7 +138,7 @@ void cel_xla_unload(cel_model_handle *handle) {
   for (int i = 0; i < CEL_XLA_PROGRAMS_MOST; i++) cel_xla_program_drop(m, m->programs[i]);
   for (int64_t i = 0; m->weights && i < m->checkpoint->n_tensors; i++) m->driver->release(m->weights[i]);
   if (m->engine) {
-    for (int i = 0; i < CEL_STATE_COUNT; i++) m->driver->release(m->states[i]);
+    cel_xla_buckets_release(m);
     m->driver->close(m->engine);
   }
   cel_artifact_close(m->artifacts);
@@ -170,6 +147,8 @@ void cel_xla_unload(cel_model_handle *handle) {
   free(m->positions);
   free(m->slots);
   free(m->tokens);
+  free(m->bucket_of);
+  free(m->logits);
   cel_sequences_deinit(handle);
   free(m->rope_divisors);
   free(m);
@@ -217,10 +196,7 @@ static cel_status find_params(cel_xla_model *m, cel_xla_program *p, cel_err *err
   p->positions = cel_program_param(q, "positions");
   p->slots = cel_program_param(q, p->options.entry == CEL_ENTRY_PREFILL ? "slot" : "slots");
   p->last = cel_program_param(q, "last");
-  for (int i = 0; i < CEL_STATE_COUNT; i++) {
-    int at = m->states[i] ? cel_program_param(q, cel_state_shape_of(&m->base.arch, (cel_state)i, 1, 1).name) : -1;
-    if (at >= 0) p->states[at] = m->states[i];
-  }
+  for (int i = 0; i < CEL_STATE_COUNT; i++) p->state[i] = cel_program_param(q, cel_state_shape_of(&m->base.arch, (cel_state)i, 1, 1).name);
   static const char *const names[CEL_ARCH_MAX_ROPES] = {"rope_freqs_0", "rope_freqs_1"};
   for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) p->rope_freqs[i] = cel_program_param(q, names[i]);
   return CEL_OK;
@@ -236,6 +212,7 @@ cel_status cel_xla_program_make(cel_xla_model *m, const cel_emit_options *option
     return cel_fail_oom(err, "a program");
   }
   p->options = *options;
+  p->bucket = cel_xla_bucket_of_capacity(m, options->capacity);
   cel_status s = cel_program_new(module, NULL, &p->program, err);
   if (s == CEL_OK) s = find_params(m, p, err);
   if (s == CEL_OK) s = compile(m, p, err);
@@ -247,13 +224,13 @@ cel_status cel_xla_program_make(cel_xla_model *m, const cel_emit_options *option
   return CEL_OK;
 }
 
-cel_status cel_xla_program_for(cel_xla_model *m, cel_entry entry, int64_t tokens, cel_emit_logits logits,
+cel_status cel_xla_program_for(cel_xla_model *m, int bucket, cel_entry entry, int64_t tokens, cel_emit_logits logits,
                                cel_xla_program **out, cel_err *err) {
   int oldest = 0;
   m->clock++;
   for (int i = 0; i < CEL_XLA_PROGRAMS_MOST; i++) {
     cel_xla_program *p = m->programs[i];
-    if (p && p->options.entry == entry && p->options.tokens == tokens && p->options.logits == logits) {
+    if (p && p->bucket == bucket && p->options.entry == entry && p->options.tokens == tokens && p->options.logits == logits) {
       p->last_used = m->clock;
       *out = p;
       return CEL_OK;
@@ -261,9 +238,8 @@ cel_status cel_xla_program_for(cel_xla_model *m, cel_entry entry, int64_t tokens
     cel_xla_program *q = m->programs[oldest];
     if (q && (!p || p->last_used < q->last_used)) oldest = i;
   }
-  cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->base.n_rows, .capacity = m->base.capacity, .logits = logits,
-                              .devices = m->n_devices,
-                              .dots = m->dots};
+  cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->base.n_rows, .capacity = m->buckets[bucket].capacity, .logits = logits,
+                              .devices = m->n_devices, .dots = m->dots};
   cel_xla_program *made;
   CEL_TRY(cel_xla_program_make(m, &options, NULL, &made, err));
   made->last_used = m->clock;
@@ -300,6 +276,10 @@ cel_status cel_xla_run(cel_xla_model *m, cel_xla_program *p, const int32_t *toke
   if (p->last >= 0) p->inputs[p->last] = &last;
   for (int i = 0; i < m->base.arch.n_ropes; i++) {
     if (p->rope_freqs[i] >= 0) p->inputs[p->rope_freqs[i]] = m->rope_freqs[i];
+  }
+  if (p->bucket >= 0) CEL_TRY(cel_xla_bucket_open(m, p->bucket, err));
+  for (int i = 0; p->bucket >= 0 && i < CEL_STATE_COUNT; i++) {
+    if (p->state[i] >= 0) p->states[p->state[i]] = m->buckets[p->bucket].states[i];
   }
   cel_status s = m->driver->execute(p->executable, p->states, p->inputs, p->results, err);
   CEL_TRY(cel_checkpoint_intact(m->checkpoint, s, err));  // weights are read where they are mapped

@@ -5,9 +5,10 @@
 
 #include "backend/xla/emit/emit.h"
 #include "backend/xla/engine/engine.h"
+#include "backend/xla/xla_options.h"
 #include "session/sequence/sequence.h"
 
-enum { CEL_XLA_PREFILL_CHUNK = 512, CEL_XLA_PROGRAMS_MOST = 16, CEL_XLA_CAPACITY_MOST = INT32_MAX };
+enum { CEL_XLA_PREFILL_CHUNK = 512, CEL_XLA_PROGRAMS_MOST = 32, CEL_XLA_CAPACITY_MOST = INT32_MAX };
 
 typedef struct cel_xla_program {  // one entry point, compiled for one number of tokens
   cel_emit_options options;
@@ -17,10 +18,18 @@ typedef struct cel_xla_program {  // one entry point, compiled for one number of
   // Where the run-time parameters are among the program's; -1: it has no such one.
   int tokens, positions, slots, last;
   int rope_freqs[CEL_ARCH_MAX_ROPES];
+  int state[CEL_STATE_COUNT];
+  int bucket;
   const void **inputs;   // [n_params]
   cel_buffer **states;   // [n_params]
   const void **results;  // [n_results]
 } cel_xla_program;
+
+typedef struct cel_xla_bucket {  // xla_buckets.h
+  int64_t capacity;
+  bool open;
+  cel_buffer *states[CEL_STATE_COUNT];  // of all rows, while it is open; NULL: the architecture has no such one
+} cel_xla_bucket;
 
 typedef struct cel_xla_model {
   cel_model_handle base;
@@ -33,13 +42,16 @@ typedef struct cel_xla_model {
   cel_engine *engine;
   cel_buffer **weights;  // [checkpoint->n_tensors], made when first asked for
   int64_t weights_bytes, weights_device_bytes;  // of the checkpoint; of these on each device
-  cel_buffer *states[CEL_STATE_COUNT];  // of all rows; NULL: the architecture has no such one
-  bool capacity_pinned;  // by the variable
+  cel_xla_bucket buckets[CEL_XLA_BUCKETS_MOST];  // [n_buckets], ascending
+  int n_buckets;
+  int8_t *bucket_of;     // [rows]; -1: in none yet
+  bool capacity_given;   // by a variable or the caller
   cel_hlo_dots dots;     // how the engine is asked to take products
   cel_xla_program *programs[CEL_XLA_PROGRAMS_MOST];
   int64_t clock;
   // Per run, sized at load: [2 * rows] or [prefill_chunk], whichever is more.
   int32_t *positions, *slots, *tokens;
+  float *logits;         // [rows][vocab], of a step whose rows are in several buckets; NULL where there is one
   float *rope_freqs[CEL_ARCH_MAX_ROPES];  // [that many][dims / 2], for length-dependent tables
 } cel_xla_model;
 
@@ -47,7 +59,7 @@ static inline cel_xla_model *cel_xla_model_of(cel_model_handle *m) { return (cel
 extern const cel_sequence_runner cel_xla_runner;  // xla_session.c
 
 // The program for these options, compiled when it is not there yet (the least recently used one goes).
-CEL_MUST_CHECK cel_status cel_xla_program_for(cel_xla_model *m, cel_entry entry, int64_t tokens, cel_emit_logits logits,
+CEL_MUST_CHECK cel_status cel_xla_program_for(cel_xla_model *m, int bucket, cel_entry entry, int64_t tokens, cel_emit_logits logits,
                                               cel_xla_program **out, cel_err *err);
 // Runs it: n rows of tokens, positions and (decode) slots. `length` is the sequence length all rows' rope
 // frequencies are for, 0: each row's own position + 1; only length-dependent tables read it. *logits is lent
@@ -65,9 +77,8 @@ void cel_xla_program_drop(cel_xla_model *m, cel_xla_program *p);  // NULL is fin
 cel_status cel_xla_load(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,
                         cel_model_handle **out, cel_err *err);
 // The same with the variables' values given, and without trying a first program where `check` is false.
-struct cel_xla_options;
 CEL_MUST_CHECK cel_status cel_xla_load_with(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,
-                                            const struct cel_xla_options *x, bool check, cel_model_handle **out, cel_err *err);
+                                            const cel_xla_options *x, bool check, cel_model_handle **out, cel_err *err);
 void cel_xla_unload(cel_model_handle *m);
 
 #endif

@@ -6,12 +6,16 @@
 
 #include "base/status.h"
 
+enum { CEL_XLA_BUCKETS_MOST = 16 };
+
 typedef struct cel_xla_options {
   const char *device;     // "" for the default engine
   const char *precision;  // "" for the engine's default
   const char *plugin_folders, *plugin_options;
   const char *compiler, *rocm_target;
   int64_t capacity;       // 0: not set
+  int64_t buckets[CEL_XLA_BUCKETS_MOST];  // [n_buckets], ascending
+  int n_buckets;          // 0: not set
   int64_t artifact_limit;  // bytes of the store of compiled programs; 0: none is kept
 } cel_xla_options;
 

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/xla/xla_model.h"
-#include "backend/xla/xla_options.h"
+#include "backend/xla/xla_buckets.h"
 
 static cel_status xla_probe(cel_err *err) {
   const cel_engine_driver *driver;
@@ -58,13 +57,20 @@ static int64_t chunk_size(const cel_model_handle *m, int64_t n, int64_t most) {
   return model_of(m)->driver->quick_compile ? n : power_of_two_below(n);
 }
 
+// Tokens a session will hold, as far as that is known: its request's new ones behind those it has.
+static int64_t wanted(const cel_model_handle *m, int row, int64_t end) {
+  const cel_session *s = m->by_row[row];
+  return s && s->options.max_tokens > 0 ? end + CEL_MIN(s->options.max_tokens, m->capacity) : end;
+}
+
 static cel_status prefill(cel_model_handle *handle, int row, const int32_t *tokens, int64_t from, int64_t count, int64_t end,
                           cel_sequence_logits want, const float **logits, cel_err *err) {
   static const cel_emit_logits kinds[] = {[CEL_SEQUENCE_LAST] = CEL_LOGITS_LAST, [CEL_SEQUENCE_ALL] = CEL_LOGITS_ALL,
                                           [CEL_SEQUENCE_NONE] = CEL_LOGITS_NONE};
   cel_xla_model *m = cel_xla_model_of(handle);
   cel_xla_program *program;
-  CEL_TRY(cel_xla_program_for(m, CEL_ENTRY_PREFILL, count, kinds[want], &program, err));
+  CEL_TRY(cel_xla_bucket_settle(m, row, from, end, wanted(handle, row, end), err));
+  CEL_TRY(cel_xla_program_for(m, m->bucket_of[row], CEL_ENTRY_PREFILL, count, kinds[want], &program, err));
   for (int64_t i = 0; i < count; i++) m->positions[i] = (int32_t)(from + i);
   m->slots[0] = row;
   return cel_xla_run(m, program, tokens, m->positions, m->slots, (int32_t)count - 1, end,
@@ -82,32 +88,64 @@ static int pad_rows(cel_xla_model *m, int rows) {
   return all;
 }
 
+// The rows of one bucket; *n_run of them.
+static cel_status decode_bucket(cel_xla_model *m, int bucket, int n, const int32_t *tokens, const int32_t *positions,
+                                const int32_t *rows, int *n_run, const float **logits, cel_err *err) {
+  cel_xla_program *program;
+  int k = 0;
+  for (int i = 0; i < n; i++) {
+    if (m->bucket_of[rows[i]] != bucket) continue;
+    m->tokens[k] = tokens[i];
+    m->positions[k] = positions[i];
+    m->slots[k++] = rows[i];
+  }
+  *n_run = k;
+  if (k == 0) return CEL_OK;
+  CEL_TRY(cel_xla_program_for(m, bucket, CEL_ENTRY_DECODE, pad_rows(m, k), CEL_LOGITS_ALL, &program, err));
+  return cel_xla_run(m, program, m->tokens, m->positions, m->slots, 0, 0, logits, err);
+}
+
 static cel_status decode(cel_model_handle *handle, int n, const int32_t *tokens, const int32_t *positions,
                          const int32_t *rows, const float **logits, cel_err *err) {
   cel_xla_model *m = cel_xla_model_of(handle);
-  cel_xla_program *program;
-  memcpy(m->tokens, tokens, (size_t)n * sizeof *tokens);
-  memcpy(m->positions, positions, (size_t)n * sizeof *positions);
-  memcpy(m->slots, rows, (size_t)n * sizeof *rows);
-  CEL_TRY(cel_xla_program_for(m, CEL_ENTRY_DECODE, pad_rows(m, n), CEL_LOGITS_ALL, &program, err));
-  return cel_xla_run(m, program, m->tokens, m->positions, m->slots, 0, 0, logits, err);
+  for (int i = 0; i < n; i++) CEL_TRY(cel_xla_bucket_settle(m, rows[i], positions[i], (int64_t)positions[i] + 1, 0, err));
+  for (int bucket = 0; bucket < m->n_buckets; bucket++) {
+    int n_run;
+    const float *some = NULL;
+    CEL_TRY(decode_bucket(m, bucket, n, tokens, positions, rows, &n_run, &some, err));
+    if (n_run == n) {
+      *logits = some;
+      return CEL_OK;
+    }
+    for (int i = 0, k = 0; n_run > 0 && i < n; i++) {
+      if (m->bucket_of[rows[i]] == bucket) memcpy(m->logits + i * handle->vocab, some + k++ * handle->vocab, (size_t)handle->vocab * sizeof *some);
+    }
+  }
+  *logits = m->logits;
+  return CEL_OK;
 }
 
 // Keys are written before they are read, a recurrent state must be as new.
 static void forget(cel_model_handle *handle, int row, bool all) {
   cel_xla_model *m = cel_xla_model_of(handle);
-  for (int i = 0; i < CEL_STATE_COUNT; i++) {
-    bool by_position = cel_state_shape_of(&handle->arch, (cel_state)i, 1, 1).by_position;
-    if (m->states[i] && (all || !by_position)) m->driver->forget_row(m->states[i], row);
+  if (all) {
+    cel_xla_bucket_leave(m, row);
+    return;
+  }
+  for (int i = 0; m->bucket_of[row] >= 0 && i < CEL_STATE_COUNT; i++) {
+    cel_buffer *state = m->buckets[m->bucket_of[row]].states[i];
+    if (state && !cel_state_shape_of(&handle->arch, (cel_state)i, 1, 1).by_position) m->driver->forget_row(state, row);
   }
 }
 
 static cel_status copy(cel_model_handle *handle, int from, int to, int64_t n, cel_err *err) {
   cel_xla_model *m = cel_xla_model_of(handle);
-  for (int i = 0; i < CEL_STATE_COUNT; i++) {
-    if (!m->states[i]) continue;
-    cel_state_shape shape = cel_state_shape_of(&handle->arch, (cel_state)i, handle->n_rows, handle->capacity);
-    CEL_TRY(m->driver->copy_row(m->states[i], from, to, shape.by_position ? n : shape.dims[3], err));
+  CEL_TRY(cel_xla_bucket_join(m, from, to, err));
+  for (int i = 0; m->bucket_of[from] >= 0 && i < CEL_STATE_COUNT; i++) {
+    const cel_xla_bucket *b = &m->buckets[m->bucket_of[from]];
+    if (!b->states[i]) continue;
+    cel_state_shape shape = cel_state_shape_of(&handle->arch, (cel_state)i, handle->n_rows, b->capacity);
+    CEL_TRY(m->driver->copy_row(b->states[i], from, to, shape.by_position ? n : shape.dims[3], err));
   }
   return CEL_OK;
 }

@@ -1,5 +1,6 @@
 #include "session/sequence/sequence.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,13 +93,20 @@ cel_status cel_sequence_open(cel_model_handle *m, const cel_session_options *opt
 
 // ---- prefill ---------------------------------------------------------------------------------------
 
+// A request that cannot be answered as asked is refused ahead of its work, not cut.
+static cel_status check_length(const cel_session *s, int64_t n_prompt, cel_err *err) {
+  int64_t capacity = s->model->capacity, fresh = CEL_MAX(s->options.max_tokens, 0);
+  if (n_prompt <= capacity - s->n && fresh <= capacity - s->n - n_prompt) return CEL_OK;
+  char held[80];
+  snprintf(held, sizeof held, "what the session holds (%lld tokens), ", (long long)s->n);
+  return cel_fail(err, CEL_TOO_LONG, "%sthe prompt (%lld tokens) and the new ones asked for (%lld) do not fit the context of %lld",
+                  s->n > 0 ? held : "", (long long)n_prompt, (long long)fresh, (long long)capacity);
+}
+
 static cel_status check_prompt(const cel_session *s, const cel_prompt *p, cel_err *err) {
   const cel_model_handle *m = s->model;
   if (p->n < 1) return cel_fail(err, CEL_INVALID, "a prompt needs at least one token");
-  if (p->n > m->capacity - s->n) {
-    return cel_fail(err, CEL_TOO_LONG, "the prompt has %lld tokens and the session holds %lld: together more than the context of %lld",
-                    (long long)p->n, (long long)s->n, (long long)m->capacity);
-  }
+  CEL_TRY(check_length(s, p->n, err));
   for (int64_t i = 0; i < p->n; i++) {
     if (p->ids[i] >= 0 && p->ids[i] < m->vocab) continue;
     return cel_fail(err, CEL_INVALID, "token %lld of the prompt is %d, the vocabulary has ids 0 to %lld", (long long)i,

@@ -21,6 +21,8 @@ static void checks_accept_what_they_say(void **state) {
       {"int 1 10", "1", true},       {"int 1 10", "10", true},      {"int 1 10", "0", false},      {"int 1 10", "11", false},
       {"int 1 10", "-1", false},     {"int 1 10", "+1", false},     {"int 1 10", " 1", false},     {"int 1 10", "1x", false},
       {"int 1 10", "1.0", false},    {"int 1 10", "99999999999999999999", false},
+      {"ints 1 9 3", "1", true},     {"ints 1 9 3", "3,1,2,3", true}, {"ints 1 9 3", "1,2,3,4", false}, {"ints 1 9 3", "", false},
+      {"ints 1 9 3", ",", false},    {"ints 1 9 3", "1,", false},   {"ints 1 9 3", "0", false},    {"ints 1 9 3", "1,10", false},
       {"size", "0", true},           {"size", "4G", true},          {"size", "4g", true},          {"size", "4GB", false},
       {"size", "G", false},          {"size", "-1", false},         {"size", "9223372036854775807T", false},
       {"switch", "on", true},        {"switch", "ON", true},        {"switch", "0", true},         {"switch", "perhaps", false},

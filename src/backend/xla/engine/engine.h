@@ -63,6 +63,9 @@ typedef struct cel_engine_driver {
   // Copies the first n entries of dimension 3 of row `from` of dimension 1 to row `to`, for a rank-5 KV state
   // [layers, rows, heads, positions, width].
   cel_status (*copy_row)(cel_buffer *state, int64_t from, int64_t to, int64_t n, cel_err *err);
+  // Copies the first n entries of dimension 3 of row `row` of a state to the same row of another, which has more of them.
+  // NULL where the engine has no such way.
+  cel_status (*move_row)(cel_buffer *from, cel_buffer *to, int64_t row, int64_t n, cel_err *err);
   // Row `row` of dimension 1 of a rank-5 state becomes zero; memory is given back where the engine can.
   void (*forget_row)(cel_buffer *state, int64_t row);
   // weights[n_params]: the buffer of each CEL_PARAM_WEIGHT, NULL for the others. The program is lent for the

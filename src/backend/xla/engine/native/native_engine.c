@@ -207,6 +207,22 @@ static cel_status native_copy_row(cel_buffer *b, int64_t from, int64_t to, int64
   return CEL_OK;
 }
 
+static cel_status native_move_row(cel_buffer *from, cel_buffer *to, int64_t row, int64_t n, cel_err *err) {
+  const int64_t *d = from->dims, *e = to->dims;
+  if (from->rank != 5 || to->rank != 5 || d[0] != e[0] || d[1] != e[1] || d[2] != e[2] || d[4] != e[4] || row < 0 || row >= d[1] ||
+      n < 0 || n > CEL_MIN(d[3], e[3])) {
+    return cel_fail(err, CEL_INVALID, "%lld positions of row %lld do not fit from one state into the other", (long long)n, (long long)row);
+  }
+  int64_t position = d[4] * from->item_bytes;
+  for (int64_t l = 0; l < d[0]; l++) {
+    for (int64_t h = 0; h < d[2]; h++) {
+      int64_t at = (l * d[1] + row) * d[2] + h;
+      memcpy((char *)to->data + at * e[3] * position, (const char *)from->data + at * d[3] * position, (size_t)(n * position));
+    }
+  }
+  return CEL_OK;
+}
+
 // Whole pages are mapped anew, which gives their memory back and zeroes them; what a row shares with its neighbours is
 // zeroed by hand.
 static void forget_bytes(char *p, int64_t bytes) {
@@ -358,6 +374,7 @@ const cel_engine_driver cel_engine_native = {
     .state = native_state,
     .release = native_release,
     .copy_row = native_copy_row,
+    .move_row = native_move_row,
     .forget_row = native_forget_row,
     .compile = native_compile,
     .discard = native_discard,

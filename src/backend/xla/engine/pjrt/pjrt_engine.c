@@ -157,6 +157,18 @@ static cel_status pjrt_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t
   return cel_pjrt_rows_copy(&b->engine->rows, &b->engine->pjrt, &b->type, b->axis, &b->device, from, to, err);
 }
 
+static cel_status pjrt_move_row(cel_buffer *from, cel_buffer *to, int64_t row, int64_t n, cel_err *err) {
+  const int64_t *d = from->type.dims, *e = to->type.dims;
+  if (from->type.rank != 5 || to->type.rank != 5 || d[0] != e[0] || d[1] != e[1] || d[2] != e[2] || d[4] != e[4] || d[3] > e[3] ||
+      row < 0 || row >= d[1] || n < 0 || n > d[3]) {
+    return cel_fail(err, CEL_INVALID, "%lld positions of row %lld do not fit from one state into the other", (long long)n, (long long)row);
+  }
+  cel_engine *g = from->engine;
+  cel_status s = cel_pjrt_rows_move(&g->rows, &g->pjrt, &from->type, &from->device, &to->type, from->axis, &to->device, row, err);
+  if (s != CEL_OK) g->broken = true;
+  return s;
+}
+
 static void pjrt_forget_row(cel_buffer *b, int64_t row) {
   if (b->type.rank != 5 || row < 0 || row >= b->type.dims[1] || b->engine->broken) return;
   if (cel_pjrt_rows_clear(&b->engine->rows, &b->engine->pjrt, &b->type, b->axis, &b->device, row, NULL) != CEL_OK) b->engine->broken = true;
@@ -293,6 +305,7 @@ const cel_engine_driver cel_engine_pjrt = {
     .state = pjrt_state,
     .release = pjrt_release,
     .copy_row = pjrt_copy_row,
+    .move_row = pjrt_move_row,
     .forget_row = pjrt_forget_row,
     .compile = pjrt_compile,
     .discard = pjrt_discard,
