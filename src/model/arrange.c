@@ -19,9 +19,6 @@ typedef struct arranging {
   cel_err *err;
 } arranging;
 
-// What a module's name has where a rule's has {i} and {e}; -1: no such hole.
-typedef struct holes { int64_t i, e; } holes;
-
 static bool read_number(cel_str *s, int64_t *out) {
   size_t n = 0;
   int64_t v = 0;
@@ -32,8 +29,8 @@ static bool read_number(cel_str *s, int64_t *out) {
   return true;
 }
 
-static bool matches(const char *form, cel_str name, holes *h) {
-  *h = (holes){-1, -1};
+bool cel_form_matches(const char *form, cel_str name, cel_holes *h) {
+  *h = (cel_holes){-1, -1};
   while (*form) {
     if (form[0] == '{' && form[1] && form[2] == '}') {
       if (!read_number(&name, form[1] == 'i' ? &h->i : &h->e)) return false;
@@ -46,17 +43,16 @@ static bool matches(const char *form, cel_str name, holes *h) {
   return name.n == 0;
 }
 
-// Writes `form` with its holes filled and PART behind it (".weight"); false when it does not fit.
-static bool write_name(const char *form, holes h, cel_str part, char out[NAME_MOST]) {
+bool cel_form_write(const char *form, cel_holes h, cel_str part, char *out, size_t bytes) {
   size_t n = 0;
   while (*form) {
     bool hole = form[0] == '{' && form[1] && form[2] == '}';
-    if (n + 24 > NAME_MOST) return false;
-    if (hole) n += (size_t)snprintf(out + n, NAME_MOST - n, "%lld", (long long)(form[1] == 'i' ? h.i : h.e));
+    if (n + 24 > bytes) return false;
+    if (hole) n += (size_t)snprintf(out + n, bytes - n, "%lld", (long long)(form[1] == 'i' ? h.i : h.e));
     else out[n++] = *form;
     form += hole ? 3 : 1;
   }
-  if (n + part.n >= NAME_MOST) return false;
+  if (n + part.n >= bytes) return false;
   memcpy(out + n, part.p, part.n);
   out[n + part.n] = 0;
   return true;
@@ -71,16 +67,16 @@ static bool cut(const char *name, cel_str *module, cel_str *part) {
   return true;
 }
 
-static const cel_file_rule *find_rule(const cel_file_rule *rules, cel_str module, holes *h) {
+static const cel_file_rule *find_rule(const cel_file_rule *rules, cel_str module, cel_holes *h) {
   for (const cel_file_rule *r = rules; r->module; r++) {
-    if (matches(r->module, module, h)) return r;
+    if (cel_form_matches(r->module, module, h)) return r;
   }
   return NULL;
 }
 
-static cel_status add(arranging *a, const cel_tensor *t, const char *form, holes h, cel_str part) {
+static cel_status add(arranging *a, const cel_tensor *t, const char *form, cel_holes h, cel_str part) {
   char name[NAME_MOST];
-  if (!write_name(form, h, part, name)) return cel_fail(a->err, CEL_MALFORMED, "%s: a tensor's name is too long", t->file);
+  if (!cel_form_write(form, h, part, name, sizeof name)) return cel_fail(a->err, CEL_MALFORMED, "%s: a tensor's name is too long", t->file);
   return cel_tensor_list_add(&a->out, t, CEL_STR(""), cel_str_of(name), a->err);
 }
 
@@ -105,7 +101,7 @@ static cel_status bad_rows(const arranging *a, const cel_tensor *t, const int64_
                   cel_show(cel_str_of(t->name)).text, cel_show_dims(t->dims, t->rank).text, want);
 }
 
-static cel_status split(arranging *a, const cel_file_rule *r, const cel_tensor *t, holes h, cel_str part) {
+static cel_status split(arranging *a, const cel_file_rule *r, const cel_tensor *t, cel_holes h, cel_str part) {
   int64_t total = t->rank > 0 ? t->dims[0] : 0, rows[3] = {0};
   int n = block_rows(a, r, total, rows);
   bool fits = rows[0] + rows[1] + rows[2] == total && (n == 3 || rows[0] == rows[1]);
@@ -124,10 +120,10 @@ static cel_status split(arranging *a, const cel_file_rule *r, const cel_tensor *
 
 // ---- many into one -----------------------------------------------------------------------------------
 
-static const cel_tensor *member(const arranging *a, const cel_file_rule *r, holes h, cel_str part, int64_t e) {
+static const cel_tensor *member(const arranging *a, const cel_file_rule *r, cel_holes h, cel_str part, int64_t e) {
   char name[NAME_MOST];
   h.e = e;
-  if (!write_name(r->module, h, part, name)) return NULL;
+  if (!cel_form_write(r->module, h, part, name, sizeof name)) return NULL;
   return cel_tensor_list_find(a->c->priv->list.items, a->c->priv->list.n, name);
 }
 
@@ -137,7 +133,7 @@ static bool alike(const cel_tensor *a, const cel_tensor *b) {
 }
 
 // Called for every member, done at the first. These are small (norm weights by head): a copy.
-static cel_status join(arranging *a, const cel_file_rule *r, const cel_tensor *first, holes h, cel_str part) {
+static cel_status join(arranging *a, const cel_file_rule *r, const cel_tensor *first, cel_holes h, cel_str part) {
   if (h.e != 0) {
     if (member(a, r, h, part, h.e - 1)) return CEL_OK;
     return cel_fail(a->err, CEL_MALFORMED, "%s: tensor \"%s\" is there, the one before it is missing", first->file,
@@ -181,7 +177,7 @@ static bool cut_adapter(const char *name, cel_str *module, cel_str *part) {
 // has .base_layer behind it where files carry adapters of their own.
 static cel_status arrange_adapter(arranging *a, const cel_tensor *t, cel_str module, cel_str part) {
   char base[NAME_MOST];
-  holes h;
+  cel_holes h;
   const cel_file_rule *r = find_rule(a->rules, module, &h);
   if (!r && module.n + 16 < sizeof base) {
     snprintf(base, sizeof base, "%.*s.base_layer", (int)module.n, module.p);
@@ -196,7 +192,7 @@ static cel_status arrange_adapter(arranging *a, const cel_tensor *t, cel_str mod
 
 static cel_status arrange_one(arranging *a, const cel_tensor *t) {
   cel_str module, part;
-  holes h;
+  cel_holes h;
   if (a->c->adapter && cut_adapter(t->name, &module, &part)) return arrange_adapter(a, t, module, part);
   const cel_file_rule *r = cut(t->name, &module, &part) ? find_rule(a->rules, module, &h) : NULL;
   if (!r) return cel_tensor_list_add(&a->out, t, CEL_STR(""), cel_str_of(t->name), a->err);
@@ -224,13 +220,13 @@ static cel_status arrange_overrides(arranging *a) {
   for (int64_t i = 0; i < p->n_overrides; i++) {
     const cel_override *o = &p->overrides[i];
     char full[NAME_MOST], name[NAME_MOST];
-    holes h;
+    cel_holes h;
     bool whole = snprintf(full, sizeof full, "%s%s", head, o->module) < NAME_MOST;
     const cel_file_rule *r = find_rule(a->rules, cel_str_of(o->module), &h);
     if (!r && whole) r = find_rule(a->rules, cel_str_of(full), &h);
     if (!r) list[n++] = *o;
     for (int k = 0; r && k < CEL_COUNT(r->parts) && r->parts[k]; k++) {
-      if (!write_name(r->parts[k], h, CEL_STR(""), name)) continue;
+      if (!cel_form_write(r->parts[k], h, CEL_STR(""), name, sizeof name)) continue;
       const char *bare = cel_str_starts(cel_str_of(name), cel_str_of(head)) ? name + strlen(head) : name;
       list[n] = (cel_override){cel_arena_dup(&p->arena, bare, strlen(bare)), o->value};
       if (!list[n++].module) return cel_fail_oom(a->err, "quantization overrides");

@@ -57,6 +57,11 @@ CEL_MUST_CHECK cel_status cel_checkpoint_finish(cel_checkpoint *c, cel_err *err)
 CEL_MUST_CHECK cel_status cel_checkpoint_open_shards(cel_checkpoint *c, cel_err *err);
 // fp8.c: weights in eight-bit floats with their scales, as words and scales of a mode "fp8".
 CEL_MUST_CHECK cel_status cel_checkpoint_take_fp8(cel_checkpoint *c, cel_err *err);
+// arrange.c: module paths with holes, {i} for the layer and {e} for an expert or a head; -1: no such hole.
+typedef struct cel_holes { int64_t i, e; } cel_holes;
+bool cel_form_matches(const char *form, cel_str name, cel_holes *h);
+// Writes `form` with its holes filled and PART behind it (".weight"); false when it does not fit.
+bool cel_form_write(const char *form, cel_holes h, cel_str part, char *out, size_t bytes);
 // experts.c: canonical names for mixtures of experts, and the experts of one projection as one stack.
 CEL_MUST_CHECK cel_status cel_checkpoint_stack_experts(cel_checkpoint *c, cel_err *err);
 // The canonical name of a tensor or module; *expert is the number in it, -1 when it has none. False when nothing

@@ -5,9 +5,13 @@
 
 // Scores are scaled by query_pre_attn_scalar^-1/2. The largest model of a series takes hidden / heads, all others the
 // width of a head; the number of layers tells which it is.
-static cel_status put_gemma_scale(cel_gguf_maker *m, int64_t layers_of_largest) {
+int cel_gguf_layers_of_largest(const cel_gguf_arch *arch) {
+  return arch->more == cel_gguf_gemma2 ? 46 : arch->more == cel_gguf_gemma3 ? 62 : 0;  // 27B
+}
+
+static cel_status put_gemma_scale(cel_gguf_maker *m) {
   const cel_gguf_sizes *s = &m->s;
-  double scale, scalar = s->layers == layers_of_largest ? (double)s->hidden / (double)s->heads : (double)s->head_dim;
+  double scale, scalar = s->layers == cel_gguf_layers_of_largest(m->arch) ? (double)s->hidden / (double)s->heads : (double)s->head_dim;
   bool found;
   CEL_TRY(cel_gguf_real(m, "attention.scale", &scale, &found));
   if (found && scale > 0) scalar = 1 / (scale * scale);
@@ -15,7 +19,7 @@ static cel_status put_gemma_scale(cel_gguf_maker *m, int64_t layers_of_largest) 
 }
 
 cel_status cel_gguf_gemma2(cel_gguf_maker *m) {
-  CEL_TRY(put_gemma_scale(m, 46));  // 27B
+  CEL_TRY(put_gemma_scale(m));
   CEL_TRY(cel_gguf_copy_real(m, m->config, "attn_logit_softcapping", "attn_logit_softcapping"));
   CEL_TRY(cel_gguf_copy_real(m, m->config, "final_logit_softcapping", "final_logit_softcapping"));
   return cel_gguf_make_window(m);
@@ -23,7 +27,7 @@ cel_status cel_gguf_gemma2(cel_gguf_maker *m) {
 
 cel_status cel_gguf_gemma3(cel_gguf_maker *m) {
   double theta = 1e6, local = 1e4;
-  CEL_TRY(put_gemma_scale(m, 62));  // 27B
+  CEL_TRY(put_gemma_scale(m));
   CEL_TRY(cel_gguf_real(m, "rope.freq_base", &theta, NULL));
   CEL_TRY(cel_gguf_put_num(m, m->config, "rope_theta", theta));
   CEL_TRY(cel_gguf_real(m, "rope.freq_base_swa", &local, NULL));

@@ -29,7 +29,10 @@ typedef enum cel_gguf_trait {
   CEL_GGUF_HALF_HEADS = 32,  // no width of heads in the config: always hidden / heads
   CEL_GGUF_GELU = 64,        // hidden_activation is tanh-gelu
   CEL_GGUF_PARTIAL = 128,     // the class rotates a part of a head, so the whole must be said too
-  CEL_GGUF_KV_BY_LAYER = 256  // head_count_kv is a list with zeros where a layer has no attention
+  CEL_GGUF_KV_BY_LAYER = 256,  // head_count_kv is a list with zeros where a layer has no attention
+  CEL_GGUF_SPLIT_KV = 512,    // kv_b is kept in two parts, that of k turned
+  CEL_GGUF_WINDOW = 1024,     // has a key for its sliding window
+  CEL_GGUF_WINDOW_LIST = 2048,  // and a list of the layers that slide
 } cel_gguf_trait;
 
 // One row per general.architecture that is read.
@@ -42,6 +45,10 @@ typedef struct cel_gguf_arch {
 } cel_gguf_arch;
 
 const cel_gguf_arch *cel_gguf_find_arch(const cel_gguf *g);  // NULL: no row, or no general.architecture
+// The row a model of this model_type is written as; NULL: GGUF has none.
+const cel_gguf_arch *cel_gguf_arch_of_type(const char *model_type);
+// The number of layers of Gemma 2 and 3's largest models, which scale scores by another width; 0 for other architectures.
+int cel_gguf_layers_of_largest(const cel_gguf_arch *arch);
 
 // ---- gguf_keys.c ------------------------------------------------------------------------------------
 

@@ -61,8 +61,8 @@ static const cel_gguf_name in_block[] = {
   {"attn_kv_b", "self_attn.kv_b_proj"},
   {"attn_k_b", "self_attn.embed_q"},      // [heads, rank, width]: kv_b_proj's part of k, turned
   {"attn_v_b", "self_attn.unembed_out"},  // [heads, width, rank]: its part of v
+  {"ffn_norm", "post_attention_layernorm"},  // this one on the way back, but where an architecture has another for it
   {"post_attention_norm", "post_attention_layernorm"},
-  {"ffn_norm", "post_attention_layernorm"},
   {"ffn_gate", "mlp.gate_proj"},
   {"ffn_up", "mlp.up_proj"},
   {"ffn_down", "mlp.down_proj"},
@@ -121,4 +121,45 @@ bool cel_name_from_gguf(cel_str raw, const cel_gguf_name *own, char *out, size_t
   memcpy(out, raw.p, raw.n);
   out[raw.n] = 0;
   return true;
+}
+
+// ---- the way back ------------------------------------------------------------------------------------
+
+static bool has_row(const cel_gguf_name *rows, const char *gguf) {
+  for (; rows && rows->gguf; rows++) {
+    if (!strcmp(rows->gguf, gguf)) return true;
+  }
+  return false;
+}
+
+// The row whose `hf` is the beginning of path, the whole of it before a module's; one that `own` has under its GGUF name
+// means something else there.
+static const char *look_back(const cel_gguf_name *rows, const cel_gguf_name *own, cel_str path, cel_str *rest) {
+  const char *found = NULL;
+  for (; rows && rows->gguf; rows++) {
+    size_t n = strlen(rows->hf);
+    if (path.n < n || memcmp(path.p, rows->hf, n) != 0 || (own && has_row(own, rows->gguf))) continue;
+    cel_str behind = {path.p + n, path.n - n};
+    bool whole = behind.n == 0, module = !whole && behind.p[0] == '.' && !memchr(behind.p + 1, '.', behind.n - 1);
+    if (!whole && (found || !module)) continue;
+    *rest = behind;
+    found = rows->gguf;
+    if (whole) break;
+  }
+  return found;
+}
+
+bool cel_name_to_gguf(const char *name, const cel_gguf_name *own, char *out, size_t bytes) {
+  cel_str path = cel_str_of(name), head = CEL_STR("model.layers."), number = CEL_STR(""), rest;
+  bool block = cel_str_starts(path, head);
+  if (block) {
+    path = (cel_str){path.p + head.n, path.n - head.n};
+    if (!cut(path, &number, &path) || !all_digits(number)) return false;
+  }
+  const char *to = look_back(own, NULL, path, &rest);
+  if (!to) to = look_back(block ? in_block : outside, own, path, &rest);
+  if (!to) return false;
+  int n = block ? snprintf(out, bytes, "blk.%.*s.%s%.*s", (int)number.n, number.p, to, (int)rest.n, rest.p)
+                : snprintf(out, bytes, "%s%.*s", to, (int)rest.n, rest.p);
+  return n >= 0 && (size_t)n < bytes;
 }

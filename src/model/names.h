@@ -19,5 +19,7 @@ typedef struct cel_gguf_name { const char *gguf, *hf; } cel_gguf_name;
 // NULLs; may be NULL. Names that are in no table stay as they are. Writes at most `bytes` with a NUL; false when it does
 // not fit.
 bool cel_name_from_gguf(cel_str raw, const cel_gguf_name *own, char *out, size_t bytes);
+// The way back, by the same tables: a name that cel_name_from_gguf makes `name` of. False when there is none.
+bool cel_name_to_gguf(const char *name, const cel_gguf_name *own, char *out, size_t bytes);
 
 #endif

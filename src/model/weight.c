@@ -186,8 +186,9 @@ cel_status cel_checkpoint_floats(const cel_checkpoint *c, const char *name, cons
 // Row r of a stack whose file has columns where rows should be.
 static void swapped_row(const cel_weight *w, int64_t r, float *dst) {
   const cel_dtype_traits *t = cel_dtype_of(w->tensor->dtype);
-  const uint8_t *expert = cel_tensor_row(w->tensor, r / w->rows, w->tensor->dims[0]);
-  for (int64_t i = 0; i < w->cols; i++) t->widen(expert + (i * w->rows + r % w->rows) * t->block_bytes, dst + i, 1);
+  int64_t rows = w->tensor->dims[1];  // of one matrix; w->rows may be those of all
+  const uint8_t *expert = cel_tensor_row(w->tensor, r / rows, w->tensor->dims[0]);
+  for (int64_t i = 0; i < w->cols; i++) t->widen(expert + (i * rows + r % rows) * t->block_bytes, dst + i, 1);
 }
 
 void cel_weight_row(const cel_weight *w, int64_t r, float *dst) {

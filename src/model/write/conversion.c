@@ -17,7 +17,7 @@ bool cel_conversion_is_raw(const cel_conversion *v) {
 static cel_status find_family(cel_conversion *v, cel_err *err) {
   cel_status s = cel_arch_from_config(v->c->config, v->c->generation_config, &v->arena, &v->arch, err);
   if (s != CEL_OK) return cel_err_prefix(err, "%s", v->c->path), s;
-  return cel_gguf_family_of(&v->arch, &v->family, err);
+  return cel_gguf_family_of(&v->arch, &v->row, err);
 }
 
 // A folder's tensors keep their names, unless the loader has cut or renamed them: then other readers would not know them.
@@ -32,8 +32,8 @@ static cel_status prepare(cel_conversion *v, cel_err *err) {
   CEL_TRY(check_names(v, err));
   if (v->c->format != v->o->to) CEL_TRY(find_family(v, err));
   CEL_TRY(cel_conversion_plan(v, err));
-  if (v->o->to == CEL_FORMAT_GGUF) return cel_conversion_make_head(v, err);
-  return cel_conversion_make_config(v, err);
+  CEL_TRY(v->o->to == CEL_FORMAT_GGUF ? cel_conversion_make_head(v, err) : cel_conversion_make_config(v, err));
+  return v->row ? cel_conversion_check(v, err) : CEL_OK;
 }
 
 cel_status cel_conversion_new(const cel_checkpoint *c, const cel_conversion_options *o, cel_conversion **out, cel_err *err) {

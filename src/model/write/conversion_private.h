@@ -8,8 +8,9 @@ struct cel_conversion {
   const cel_checkpoint *c;
   const cel_conversion_options *o;
   cel_arena arena;
-  cel_arch arch;                  // where `family` is set
-  const cel_gguf_family *family;  // NULL where names are not changed
+  cel_arch arch;                  // where `row` is set
+  const cel_gguf_arch *row;       // the GGUF side's; NULL where names are not changed
+  bool window_cut;                // to GGUF: the context ends with the window
   cel_write_plan plan;
   cel_dtype plain;                // what becomes plain is this where neither source nor options say otherwise
   int64_t n_quantized, n_left;
@@ -21,6 +22,13 @@ struct cel_conversion {
 
 // convert_plan.c: the moves.
 CEL_MUST_CHECK cel_status cel_conversion_plan(cel_conversion *v, cel_err *err);
+// One of them, whose source is set: what it becomes, the order of its rows and what is added follow from role and part.
+CEL_MUST_CHECK cel_status cel_conversion_add(cel_conversion *v, cel_move *m, cel_weight_role role, cel_str part, const char *name,
+                                             cel_err *err);
+// convert_targets.c: the moves that a canonical tensor of one side is for on the other; none when it goes with another.
+CEL_MUST_CHECK cel_status cel_conversion_translate(cel_conversion *v, const cel_tensor *t, cel_err *err);
+// convert_check.c: the new files' description, read as a reader does, is that of the source.
+CEL_MUST_CHECK cel_status cel_conversion_check(const cel_conversion *v, cel_err *err);
 // convert_gguf.c: the metadata, `head`.
 CEL_MUST_CHECK cel_status cel_conversion_make_head(cel_conversion *v, cel_err *err);
 // convert_config.c: config.json, `config`.

@@ -94,9 +94,28 @@ static cel_status put_rope(const cel_conversion *v, cel_json *config, cel_err *e
   return put(config, "rope_scaling", rope_block(&r, err), err);
 }
 
+// What a reader of GGUF calls by one name has others in Hugging Face's classes.
+static cel_status rename_keys(const cel_conversion *v, cel_json *config, cel_err *err) {
+  static const struct { const char *model_type, *from, *to; } rows[] = {
+    {"mixtral", "num_experts", "num_local_experts"},    {"phimoe", "num_experts", "num_local_experts"},
+    {"granitemoe", "num_experts", "num_local_experts"}, {"granitemoeshared", "num_experts", "num_local_experts"},
+    {"deepseek", "num_experts", "n_routed_experts"},    {"deepseek_v2", "num_experts", "n_routed_experts"},
+    {"deepseek_v3", "num_experts", "n_routed_experts"}, {"glm4_moe", "num_experts", "n_routed_experts"},
+    {"dots1", "num_experts", "n_routed_experts"},       {"ernie4_5_moe", "num_experts", "moe_num_experts"},
+    {"ernie4_5_moe", "num_experts_per_tok", "moe_k"},
+  };
+  for (int i = 0; i < CEL_COUNT(rows); i++) {
+    const cel_json *value = cel_json_get(config, rows[i].from);
+    if (strcmp(rows[i].model_type, v->arch.model_type) != 0 || !value) continue;
+    CEL_TRY(put(config, rows[i].to, cel_json_deep_copy(value), err));
+  }
+  return CEL_OK;
+}
+
 static cel_status put_class(const cel_conversion *v, cel_json *config, cel_err *err) {
   cel_json *list = cel_json_array();
-  if (list && cel_json_array_append_new(list, cel_json_string_new(cel_str_of(v->family->hf_class))) != 0) {
+  const char *name = cel_hf_class_of(v->arch.model_type);
+  if (list && (!name || cel_json_array_append_new(list, cel_json_string_new(cel_str_of(name))) != 0)) {
     cel_json_decref(list);
     list = NULL;
   }
@@ -108,6 +127,7 @@ static const char *dtype_word(cel_dtype t) { return t == CEL_DT_F32 ? "float32" 
 static cel_status adapt(const cel_conversion *v, cel_json *config, cel_err *err) {
   CEL_TRY(put_quantization(v, config, err));
   if (v->c->format == CEL_FORMAT_GGUF) {
+    CEL_TRY(rename_keys(v, config, err));
     CEL_TRY(put_class(v, config, err));
     CEL_TRY(put_rope(v, config, err));
   }

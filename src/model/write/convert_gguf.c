@@ -62,7 +62,11 @@ static void put_templates(cel_conversion *v) {
 
 static cel_status describe(cel_conversion *v, cel_err *err) {
   cel_gguf_head *h = &v->head;
-  CEL_TRY(cel_gguf_describe(&v->arch, v->family, h, v->o->note, v->o->note_context, err));
+  const cel_json *text = cel_json_get(v->c->config, "text_config");
+  cel_gguf_description d = {.a = &v->arch, .row = v->row, .config = cel_json_is_object(text) ? text : v->c->config, .note = v->o->note,
+                            .context = v->o->note_context};
+  CEL_TRY(cel_gguf_describe(&d, h, err));
+  v->window_cut = d.window_cut;
   cel_gguf_add_string(h, "general.type", CEL_STR("model"));
   if (v->o->name && cel_utf8_valid(v->o->name, strlen(v->o->name))) cel_gguf_add_string(h, "general.name", cel_str_of(v->o->name));
   put_quantization(v);

@@ -34,11 +34,25 @@ static bool is_weight_matrix(const char *name, int rank) {
 
 static bool quantizes(const cel_scheme *s) { return s->kind != CEL_SCHEME_KEEP && s->kind != CEL_SCHEME_PLAIN; }
 
+// Can the new rows be copied from the source's, one by one?
+static bool rows_fit(const cel_move *m) {
+  for (int i = 0; i < m->n_segments; i++) {
+    const cel_tensor *t = m->segments[i].from.tensor;
+    if (m->segments[i].turned || m->segments[i].from.scales || t->swapped || t->dtype != m->from.tensor->dtype) return false;
+  }
+  return m->from.cols % cel_dtype_of(m->from.tensor->dtype)->block == 0;
+}
+
+// Readers of GGUF want these in F32 whatever their rank.
+static bool is_small(const char *name) {
+  return strstr(name, "_norm.") || strstr(name, "ffn_gate_inp") || strstr(name, "shortconv.conv") || cel_str_ends(cel_str_of(name), CEL_STR(".bias"));
+}
+
 // What a tensor becomes. Vectors of a GGUF file are F32, as readers want them.
 static cel_scheme choose(cel_conversion *v, const cel_move *m, const char *name) {
   const cel_tensor *t = m->from.tensor;
   bool number = cel_dtype_of(t->dtype)->widen != NULL || m->from.scales;
-  bool changed = m->add != 0, gguf = v->o->to == CEL_FORMAT_GGUF;
+  bool changed = m->add != 0 || !rows_fit(m), gguf = v->o->to == CEL_FORMAT_GGUF;
   cel_scheme keep = {.kind = CEL_SCHEME_KEEP}, plain = {.kind = CEL_SCHEME_PLAIN, .dtype = own_dtype(v, &m->from)};
   if (!number) return keep;
   if (!gguf && v->c->format == CEL_FORMAT_GGUF) plain.dtype = v->plain;  // a folder has one type
@@ -51,7 +65,7 @@ static cel_scheme choose(cel_conversion *v, const cel_move *m, const char *name)
     }
     v->n_left++;
   }
-  if (gguf && t->rank < 2) plain.dtype = CEL_DT_F32;
+  if (gguf && (t->rank < 2 || (v->row && is_small(name)))) plain.dtype = CEL_DT_F32;
   bool lossless = cel_conversion_is_raw(v) || v->c->format == v->o->to;  // nothing asks for another format
   bool keepable = gguf ? cel_dtype_of(t->dtype)->gguf_type >= 0 : cel_dtype_of(t->dtype)->safetensors != NULL;
   if (!changed && !m->from.scales && keepable && (plain.dtype == t->dtype || (lossless && !v->o->dtype_given))) return keep;
@@ -61,10 +75,10 @@ static cel_scheme choose(cel_conversion *v, const cel_move *m, const char *name)
 // ---- between the two worlds -------------------------------------------------------------------------------
 
 // Norms of a file that has them as 1 + w are stored with the 1 in GGUF.
-static float shift_of(const cel_conversion *v, cel_weight_role role) {
+static float shift_of(const cel_conversion *v, cel_weight_role role, cel_str part) {
   static const cel_weight_role norms[] = {CEL_W_FINAL_NORM, CEL_W_ATTN_NORM, CEL_W_ATTN_POST_NORM, CEL_W_MLP_NORM,
                                           CEL_W_MLP_POST_NORM, CEL_W_Q_NORM, CEL_W_K_NORM};
-  if (!v->family->plus_one) return 0;
+  if (!(v->row->traits & CEL_GGUF_PLUS_ONE) || !cel_str_is(part, ".weight")) return 0;
   for (int i = 0; i < CEL_COUNT(norms); i++) {
     if (role == norms[i]) return v->o->to == CEL_FORMAT_GGUF ? 1.0f : -1.0f;
   }
@@ -72,31 +86,23 @@ static float shift_of(const cel_conversion *v, cel_weight_role role) {
 }
 
 static void set_order(const cel_conversion *v, cel_weight_role role, cel_move *m) {
-  int64_t d = v->arch.head_dim, rows = m->from.rows;
-  if (m->from.tensor->rank < 2) rows = m->from.cols;  // a bias
-  if (!v->family->neighbours || (role != CEL_W_Q && role != CEL_W_K) || rows % d != 0) return;
+  int64_t d = v->arch.head_dim;
+  if (!(v->row->traits & CEL_GGUF_NEIGHBOURS) || (role != CEL_W_Q && role != CEL_W_K) || m->from.rows % d != 0) return;
   m->order = v->o->to == CEL_FORMAT_GGUF ? CEL_ROWS_TO_NEIGHBOURS : CEL_ROWS_TO_HALVES;
   m->head_rows = d;
-  if (m->from.tensor->rank < 2) {  // each value is a row
-    m->from.rows = rows;
-    m->from.cols = 1;
-  }
 }
 
-static cel_status translate(cel_conversion *v, const cel_tensor *t, cel_move *m, char *name, int bytes, cel_err *err) {
-  cel_weight_role role;
-  if (!cel_gguf_name_of(&v->arch, t->name, name, bytes, &role)) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"%s\" has no %s name in a model of the family %s", t->file,
-                    cel_show(cel_str_of(t->name)).text, v->o->to == CEL_FORMAT_GGUF ? "GGUF" : "Hugging Face", v->arch.family->name);
-  }
-  m->add = shift_of(v, role);
+cel_status cel_conversion_add(cel_conversion *v, cel_move *m, cel_weight_role role, cel_str part, const char *name, cel_err *err) {
+  m->add = shift_of(v, role, part);
   set_order(v, role, m);
-  if (v->o->to != CEL_FORMAT_GGUF) snprintf(name, (size_t)bytes, "%s", t->name);
-  return CEL_OK;
+  m->to = choose(v, m, name);
+  // What chooses experts is F32 in files of every type: it is corrected by steps smaller than 16 bits have.
+  if (role == CEL_W_ROUTER_CORRECTION && m->to.kind == CEL_SCHEME_PLAIN) m->to.dtype = CEL_DT_F32;
+  return cel_write_plan_add(&v->plan, m, name, err);
 }
 
-// Rotations that GGUF keeps in a tensor: what a folder says in its config.
-static bool is_rope_table(const char *name) { return !strcmp(name, "rope_freqs.weight"); }
+// Rotations that GGUF keeps in tensors: what a folder says in its config.
+static bool is_rope_table(const char *name) { return cel_str_starts(cel_str_of(name), CEL_STR("rope_f")); }
 
 static bool has_experts(const char *name) {
   return strstr(name, ".experts.") || strstr(name, ".switch_mlp.");
@@ -104,19 +110,20 @@ static bool has_experts(const char *name) {
 
 static cel_status add_tensor(cel_conversion *v, const cel_tensor *t, cel_err *err) {
   cel_move m = {0};
-  char name[1024];
   bool skip;
   CEL_TRY(cel_write_plan_source(v->c, t, &m.from, &skip, err));
-  if (skip || (v->family && is_rope_table(t->name))) return CEL_OK;
+  if (skip || (v->row && is_rope_table(t->name))) return CEL_OK;
+  if (v->row) return cel_conversion_translate(v, t, err);
   if (has_experts(t->name) || !m.from.tensor->data) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"%s\": mixtures of experts are not converted yet (from one GGUF file to another "
-                    "they are)", t->file, cel_show(cel_str_of(t->name)).text);
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"%s\": mixtures of experts are not converted from a folder to a folder yet (from "
+                    "and to GGUF they are)", t->file, cel_show(cel_str_of(t->name)).text);
   }
-  if (snprintf(name, sizeof name, "%s", t->name) >= (int)sizeof name) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: a tensor's name of more than %zu bytes", t->file, sizeof name - 1);
-  }
-  if (v->family) CEL_TRY(translate(v, t, &m, name, sizeof name, err));
-  m.to = choose(v, &m, name);
+  m.to = choose(v, &m, t->name);
+  return cel_write_plan_add(&v->plan, &m, t->name, err);
+}
+
+static cel_status add_divisors(cel_conversion *v, const float *divisors, int n, const char *name, cel_err *err) {
+  cel_move m = {.from = {.rows = 1, .cols = n}, .computed = divisors, .to = {.kind = CEL_SCHEME_PLAIN, .dtype = CEL_DT_F32}};
   return cel_write_plan_add(&v->plan, &m, name, err);
 }
 
@@ -124,9 +131,12 @@ static cel_status add_rope_table(cel_conversion *v, cel_err *err) {
   const cel_rope *r = &v->arch.ropes[0];
   float *divisors = CEL_NEW_ARRAY(&v->arena, float, r->dims / 2 + 1);
   if (!divisors) return cel_fail_oom(err, "a rotation");
-  if (!cel_rope_divisors(r, divisors)) return CEL_OK;
-  cel_move m = {.from = {.rows = 1, .cols = r->dims / 2}, .computed = divisors, .to = {.kind = CEL_SCHEME_PLAIN, .dtype = CEL_DT_F32}};
-  return cel_write_plan_add(&v->plan, &m, "rope_freqs.weight", err);
+  if (v->arch.n_ropes && r->type == CEL_ROPE_LONGROPE) {
+    CEL_TRY(add_divisors(v, r->long_factor, r->dims / 2, "rope_factors_long.weight", err));
+    return add_divisors(v, r->short_factor, r->dims / 2, "rope_factors_short.weight", err);
+  }
+  if (!v->arch.n_ropes || !cel_rope_divisors(r, divisors)) return CEL_OK;
+  return add_divisors(v, divisors, r->dims / 2, "rope_freqs.weight", err);
 }
 
 // ---- a GGUF file as it is -----------------------------------------------------------------------------------
@@ -172,7 +182,7 @@ cel_status cel_conversion_plan(cel_conversion *v, cel_err *err) {
   v->plain = main_dtype(v);
   if (cel_conversion_is_raw(v)) return plan_raw(v, err);
   for (int64_t i = 0; i < v->c->n_tensors; i++) CEL_TRY(add_tensor(v, &v->c->tensors[i], err));
-  if (v->family && v->o->to == CEL_FORMAT_GGUF) CEL_TRY(add_rope_table(v, err));
+  if (v->row && v->o->to == CEL_FORMAT_GGUF) CEL_TRY(add_rope_table(v, err));
   if (v->plan.n) return CEL_OK;
   return cel_fail(err, CEL_INVALID, "%s: no tensors to write", v->c->path);
 }

@@ -15,6 +15,8 @@ typedef struct band {
   int64_t first, n;                     // rows
   uint8_t *pieces[CEL_MOVE_PIECES];     // room for n rows of each
   float *scratch;                       // a row for each member
+  float *blocks;                        // for turned segments: a block for each member, [cols] rows of the source
+  int64_t *held;                        // [members]: which group and segment its block is of, -1 none
   int64_t *bad;                         // [members]: a row that does not fit, -1
 } band;
 
@@ -62,10 +64,45 @@ static bool encode(const cel_move *m, float *x, uint8_t *const out[]) {
   return true;
 }
 
-static void read_values(const cel_move *m, int64_t r, float *x) {
-  if (m->computed) memcpy(x, m->computed, (size_t)m->from.cols * sizeof *x);
-  else cel_weight_row(&m->from, source_row(m, r), x);
+// The segment row r comes from, and which of its own rows that is; of a turned one the first of the block.
+static const cel_segment *find_segment(const cel_move *m, int64_t r, int64_t *row, int64_t *k) {
+  const cel_segment *s = m->segments;
+  int64_t group = r / m->group_rows;
+  for (*k = r % m->group_rows; *k >= s->n; s++) *k -= s->n;
+  *row = group * s->stride + s->first + (s->turned ? 0 : *k * s->step);
+  return s;
+}
+
+// Rows of a group follow one another, so a member reads each block once.
+static void read_turned(const cel_segment *s, int64_t row, int64_t k, int64_t cols, float *block, int64_t *held, float *x) {
+  if (*held != row) {
+    for (int64_t i = 0; i < cols; i++) cel_weight_row(&s->from, row + i, block + i * s->from.cols);
+    *held = row;
+  }
+  for (int64_t i = 0; i < cols; i++) x[i] = block[i * s->from.cols + k];
+}
+
+static void read_values(const band *b, int member, int64_t r, float *x) {
+  const cel_move *m = b->move;
+  int64_t at = source_row(m, r), row, k;
+  if (m->computed) {
+    memcpy(x, m->computed, (size_t)m->from.cols * sizeof *x);
+  } else if (m->n_segments == 0) {
+    cel_weight_row(&m->from, at, x);
+  } else {
+    const cel_segment *s = find_segment(m, at, &row, &k);
+    if (s->turned) read_turned(s, row, k, m->from.cols, b->blocks + member * m->from.cols * s->from.cols, &b->held[member], x);
+    else cel_weight_row(&s->from, row, x);
+  }
   for (int64_t i = 0; m->add != 0 && i < m->from.cols; i++) x[i] += m->add;
+}
+
+// Rows that are kept, byte by byte; of a segment that is not turned.
+static const void *row_bytes(const cel_move *m, int64_t r) {
+  int64_t row, k;
+  if (m->n_segments == 0) return cel_tensor_row(m->from.tensor, source_row(m, r), m->from.rows);
+  const cel_segment *s = find_segment(m, source_row(m, r), &row, &k);
+  return cel_tensor_row(s->from.tensor, row, s->from.rows);
 }
 
 static void encode_rows(void *context, int member, int members) {
@@ -73,15 +110,15 @@ static void encode_rows(void *context, int member, int members) {
   const cel_move *m = b->move;
   float *x = b->scratch + member * m->from.cols;
   int64_t from = b->n * member / members, to = b->n * (member + 1) / members;
-  b->bad[member] = -1;
+  b->bad[member] = b->held[member] = -1;
   for (int64_t i = from; i < to; i++) {
     uint8_t *out[CEL_MOVE_PIECES];
     for (int k = 0; k < m->n_pieces; k++) out[k] = b->pieces[k] + i * m->row_bytes[k];
     if (m->to.kind == CEL_SCHEME_KEEP) {
-      memcpy(out[0], (const uint8_t *)m->from.tensor->data + source_row(m, b->first + i) * m->row_bytes[0], (size_t)m->row_bytes[0]);
+      memcpy(out[0], row_bytes(m, b->first + i), (size_t)m->row_bytes[0]);
       continue;
     }
-    read_values(m, b->first + i, x);
+    read_values(b, member, b->first + i, x);
     if (!encode(m, x, out) && b->bad[member] < 0) b->bad[member] = b->first + i;
   }
 }
@@ -125,6 +162,13 @@ static cel_status take_memory(runner *r, const cel_move *m, int64_t rows) {
   int64_t cols = m->to.kind == CEL_SCHEME_KEEP ? 0 : m->from.cols;
   r->b.scratch = malloc((size_t)cols * (size_t)members * sizeof(float) + 1);
   r->b.bad = malloc((size_t)members * sizeof *r->b.bad);
+  r->b.held = malloc((size_t)members * sizeof *r->b.held);
+  int64_t block = 0;
+  for (int i = 0; i < m->n_segments; i++) {
+    if (m->segments[i].turned) block = CEL_MAX(block, cols * m->segments[i].from.cols);
+  }
+  if (block) r->b.blocks = malloc((size_t)(block * members) * sizeof(float));
+  ok &= r->b.held && (!block || r->b.blocks);
   return ok && r->b.scratch && r->b.bad ? CEL_OK : cel_fail_oom(r->err, "a band of rows");
 }
 
@@ -132,6 +176,8 @@ static void drop_memory(band *b) {
   for (int k = 0; k < CEL_MOVE_PIECES; k++) free(b->pieces[k]);
   free(b->scratch);
   free(b->bad);
+  free(b->blocks);
+  free(b->held);
   *b = (band){0};
 }
 

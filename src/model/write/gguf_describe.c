@@ -1,4 +1,5 @@
-// cel_arch -> GGUF's metadata keys.
+// cel_arch -> GGUF's metadata keys, in the words of llama.cpp's converter. What a reader makes of them is compared with the
+// description afterwards (convert_check.c), so this says what there are words for and leaves the refusals to that.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,28 +8,72 @@
 #include "model/write/gguf_family.h"
 
 typedef struct writer {
+  cel_gguf_description *d;
   const cel_arch *a;
-  const cel_gguf_family *f;
   cel_gguf_head *h;
-  cel_write_note *note;
-  void *context;
   cel_err *err;
   char key[96];
 } writer;
 
 static const char *full(writer *w, const char *suffix) {
-  snprintf(w->key, sizeof w->key, "%s.%s", w->f->arch, suffix);
+  snprintf(w->key, sizeof w->key, "%s.%s", w->d->row->arch, suffix);
   return w->key;
 }
 
 static void put_int(writer *w, const char *suffix, int64_t v) { cel_gguf_add_u32(w->h, full(w, suffix), (uint32_t)v); }
 static void put_num(writer *w, const char *suffix, double v) { cel_gguf_add_f32(w->h, full(w, suffix), v); }
+static bool has(const writer *w, cel_gguf_trait trait) { return w->d->row->traits & trait; }
+static bool is_arch(const writer *w, const char *arch) { return !strcmp(w->d->row->arch, arch); }
 
 static cel_status refuse(const writer *w, const char *what) {
-  return cel_fail(w->err, CEL_UNSUPPORTED, "GGUF has no words for %s in a model of the architecture %s", what, w->f->arch);
+  return cel_fail(w->err, CEL_UNSUPPORTED, "GGUF has no words for %s in a model of the architecture %s", what, w->d->row->arch);
 }
 
-// ---- layers -------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------------
+
+static int64_t width_of_mlp(const writer *w) {
+  int64_t of_config = cel_json_int(w->d->config, "intermediate_size", 0);
+  if (w->a->inter) return w->a->inter;
+  return of_config > 0 ? of_config : w->a->moe.inter;
+}
+
+static cel_status put_kv_heads(writer *w) {
+  enum { MOST = 1024 };
+  int32_t list[MOST];
+  const cel_arch *a = w->a;
+  if (!has(w, CEL_GGUF_KV_BY_LAYER)) {
+    put_int(w, "attention.head_count_kv", has(w, CEL_GGUF_LATENT) && !has(w, CEL_GGUF_SPLIT_KV) ? a->n_q : a->n_kv);
+    return CEL_OK;
+  }
+  if (a->n_layers > MOST) return refuse(w, "so many layers");
+  for (int i = 0; i < a->n_layers; i++) list[i] = a->layers[i].mixer == CEL_MIXER_ATTENTION ? a->n_kv : 0;
+  cel_gguf_add_i32s(w->h, full(w, "attention.head_count_kv"), list, a->n_layers);
+  return CEL_OK;
+}
+
+static void put_heads(writer *w) {
+  const cel_mla *m = &w->a->mla;
+  if (!m->kv_rank) {
+    put_int(w, "attention.key_length", w->a->head_dim);
+    put_int(w, "attention.value_length", w->a->head_dim);
+    return;
+  }
+  bool split = has(w, CEL_GGUF_SPLIT_KV);
+  put_int(w, "attention.key_length", split ? m->kv_rank + m->rope : m->nope + m->rope);
+  put_int(w, "attention.value_length", split ? m->kv_rank : m->v);
+  if (split) put_int(w, "attention.key_length_mla", m->nope + m->rope);
+  if (split) put_int(w, "attention.value_length_mla", m->v);
+  if (m->q_rank) put_int(w, "attention.q_lora_rank", m->q_rank);
+  put_int(w, "attention.kv_lora_rank", m->kv_rank);
+}
+
+static void put_norm(writer *w) {
+  bool mean = has(w, CEL_GGUF_LAYER_NORM) || is_arch(w, "olmo");  // as readers look for it
+  put_num(w, mean ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", w->a->norm_eps);
+  if (is_arch(w, "nemotron")) put_num(w, "attention.layer_norm_rms_epsilon", w->a->norm_eps);
+}
+
+// ---- windows ------------------------------------------------------------------------------------------
 
 static int count_sliding(const cel_arch *a) {
   int n = 0;
@@ -41,29 +86,44 @@ static int find_period(const cel_arch *a) {
   int period = 1;
   while (period <= a->n_layers && a->layers[period - 1].attention != CEL_ATTENTION_FULL) period++;
   for (int i = 0; i < a->n_layers; i++) {
-    bool full = (i + 1) % period == 0;
-    if (full != (a->layers[i].attention == CEL_ATTENTION_FULL)) return 0;
+    bool full_one = (i + 1) % period == 0;
+    if (full_one != (a->layers[i].attention == CEL_ATTENTION_FULL)) return 0;
   }
   return period;
 }
 
-static cel_status put_own_window(writer *w) {
-  enum { USUAL = 6 };
-  int period = find_period(w->a);
+static cel_status put_list_of_sliding(writer *w) {
+  enum { MOST = 1024 };
+  bool list[MOST];
+  if (w->a->n_layers > MOST) return refuse(w, "so many layers");
+  for (int i = 0; i < w->a->n_layers; i++) list[i] = w->a->layers[i].attention == CEL_ATTENTION_SLIDING;
+  cel_gguf_add_bools(w->h, full(w, "attention.sliding_window_pattern"), list, w->a->n_layers);
+  return CEL_OK;
+}
+
+static cel_status put_window(writer *w) {
+  enum { USUAL = 6 };  // Gemma 3's; the others' is their class's
+  bool slides = count_sliding(w->a) > 0;
+  if (!has(w, CEL_GGUF_WINDOW)) return CEL_OK;
+  if (slides) put_int(w, "attention.sliding_window", w->a->window);
+  else if (is_arch(w, "phi3") || is_arch(w, "phimoe")) put_int(w, "attention.sliding_window", 0);
+  if (slides && has(w, CEL_GGUF_WINDOW_LIST)) return put_list_of_sliding(w);
+  int period = slides && is_arch(w, "gemma3") ? find_period(w->a) : USUAL;
   if (!period) return refuse(w, "sliding layers in another order than every n-th full");
-  put_int(w, "attention.sliding_window", w->a->window);
   if (period != USUAL) put_int(w, "attention.sliding_window_pattern", period);
   return CEL_OK;
 }
 
 // Up to the window's length a sliding layer sees what a full one does.
-static int64_t context_within_window(writer *w) {
+static int64_t context_of(writer *w) {
   const cel_arch *a = w->a;
   char text[240];
-  if (!count_sliding(a) || a->window >= a->max_position) return a->max_position;
+  if (has(w, CEL_GGUF_WINDOW) || !count_sliding(a)) return a->max_position;
+  w->d->window_cut = true;
+  if (a->window >= a->max_position) return a->max_position;
   snprintf(text, sizeof text, "GGUF has no sliding window for %s: context_length is set to %lld (the window), up to which the model "
-           "computes the same; it was %lld", w->f->arch, (long long)a->window, (long long)a->max_position);
-  if (w->note) w->note(w->context, text);
+           "computes the same; it was %lld", w->d->row->arch, (long long)a->window, (long long)a->max_position);
+  if (w->d->note) w->d->note(w->d->context, text);
   return a->window;
 }
 
@@ -71,17 +131,29 @@ static int64_t context_within_window(writer *w) {
 
 static double yarn_amplitude(double factor, double mscale) { return factor <= 1 ? 1 : 0.1 * mscale * log(factor) + 1; }
 
-static cel_status put_yarn(writer *w, const cel_rope *r) {
-  if (!r->truncate) return refuse(w, "a yarn rotation with truncate = false");
+static void put_yarn(writer *w, const cel_rope *r) {
   put_num(w, "rope.scaling.factor", r->factor);
   put_int(w, "rope.scaling.original_context_length", (int64_t)r->original_max_position);
   put_num(w, "rope.scaling.yarn_beta_fast", r->beta_fast);
   put_num(w, "rope.scaling.yarn_beta_slow", r->beta_slow);
+  if (is_arch(w, "deepseek2")) {  // readers know the rest
+    if (r->mscale_all_dim > 0) put_num(w, "rope.scaling.yarn_log_multiplier", 0.1 * r->mscale_all_dim);
+    return;
+  }
   double by_formula = yarn_amplitude(r->factor, 1), amplitude = by_formula;  // readers multiply this one themselves
   if (r->attention_factor > 0) amplitude = r->attention_factor;
   else if (r->mscale > 0 && r->mscale_all_dim > 0)
     amplitude = yarn_amplitude(r->factor, r->mscale) / yarn_amplitude(r->factor, r->mscale_all_dim);
-  if (amplitude != by_formula) put_num(w, "rope.scaling.attn_factor", amplitude / by_formula);
+  if (is_arch(w, "olmo2")) put_num(w, "rope.scaling.yarn_attn_factor", amplitude);
+  else if (amplitude != by_formula) put_num(w, "rope.scaling.attn_factor", amplitude / by_formula);
+}
+
+static cel_status put_longrope(writer *w, const cel_rope *r) {
+  float f[2048], amplitude;
+  if (r->dims > 4096 || r->short_mscale != r->long_mscale) return refuse(w, "a rotation with an amplitude for each of its two tables");
+  cel_rope_frequencies(r, w->a->max_position, f, &amplitude);
+  put_int(w, "rope.scaling.original_context_length", (int64_t)r->original_max_position);
+  put_num(w, "rope.scaling.attn_factor", amplitude);
   return CEL_OK;
 }
 
@@ -95,16 +167,18 @@ static cel_status put_scaling(writer *w, const cel_rope *r) {
       return CEL_OK;
     case CEL_ROPE_YARN:
       cel_gguf_add_string(w->h, full(w, "rope.scaling.type"), CEL_STR("yarn"));
-      return put_yarn(w, r);
+      put_yarn(w, r);
+      return CEL_OK;
     case CEL_ROPE_DYNAMIC: return refuse(w, "rope_type dynamic");
-    case CEL_ROPE_LONGROPE: return refuse(w, "rope_type longrope");
+    case CEL_ROPE_LONGROPE: return put_longrope(w, r);
   }
   return CEL_OK;
 }
 
 static const cel_rope *rope_of(const cel_arch *a, cel_attention_kind kind) {
   for (int i = 0; i < a->n_layers; i++) {
-    if (a->layers[i].attention == kind) return a->layers[i].rope >= 0 ? &a->ropes[a->layers[i].rope] : NULL;
+    const cel_layer *l = &a->layers[i];
+    if (l->mixer == CEL_MIXER_ATTENTION && l->attention == kind && l->rope >= 0) return &a->ropes[l->rope];
   }
   return NULL;
 }
@@ -113,58 +187,101 @@ static cel_status put_rope(writer *w) {
   const cel_arch *a = w->a;
   const cel_rope *slide = rope_of(a, CEL_ATTENTION_SLIDING), *r = rope_of(a, CEL_ATTENTION_FULL);
   if (!r) r = slide;
-  for (int i = 0; i < a->n_layers; i++) {
-    if (a->layers[i].rope < 0) return refuse(w, "layers without rotation");
-  }
   if (!r) return refuse(w, "a model without rotation");
   put_int(w, "rope.dimension_count", r->dims);
   put_num(w, "rope.freq_base", r->theta);
-  if (slide && slide != r) {
-    if (!w->f->window || slide->type != CEL_ROPE_DEFAULT) return refuse(w, "a second rotation for sliding layers");
-    put_num(w, "rope.freq_base_swa", slide->theta);
-  }
+  if (slide && slide != r) put_num(w, "rope.freq_base_swa", slide->theta);
   return put_scaling(w, r);
 }
 
-// ---- all of it ------------------------------------------------------------------------------------------
+// ---- experts ------------------------------------------------------------------------------------------
 
-// Readers know the scale of Gemma's scores by the model's size: hidden / heads for the one of 62 layers.
-static void put_scale(writer *w) {
+static int64_t dense_ahead(const cel_arch *a) {
+  int n = 0;
+  while (n < a->n_layers && a->layers[n].ffn != CEL_FFN_MOE) n++;
+  return n;
+}
+
+// Where files say how experts are weighed; the others' classes know.
+static void put_router(writer *w) {
+  const cel_moe *m = &w->a->moe;
+  bool sigmoid = m->router == CEL_ROUTER_SIGMOID;
+  if (sigmoid) put_int(w, "expert_gating_func", 2);
+  if (sigmoid || m->n_group > 1) put_int(w, "expert_group_count", m->n_group);
+  if (sigmoid || m->n_group > 1) put_int(w, "expert_group_used_count", m->topk_group);
+  if (m->scale != 1) put_num(w, "expert_weights_scale", m->scale);
+  if (sigmoid || is_arch(w, "deepseek") || is_arch(w, "deepseek2")) cel_gguf_add_bool(w->h, full(w, "expert_weights_norm"), m->renorm);
+}
+
+static void put_experts(writer *w) {
+  const cel_moe *m = &w->a->moe;
+  static const char *const counting[] = {"deepseek", "deepseek2", "dots1", "glm4moe", "ernie4_5-moe", "lfm2moe"};
+  bool counted = false;
+  for (int i = 0; i < CEL_COUNT(counting); i++) counted = counted || is_arch(w, counting[i]);
+  if (!m->n_experts) {
+    if (is_arch(w, "deepseek2")) put_int(w, "leading_dense_block_count", w->a->n_layers), put_int(w, "expert_shared_count", 0);
+    return;
+  }
+  put_int(w, "expert_count", m->n_experts);
+  put_int(w, "expert_used_count", m->top_k);
+  put_int(w, "expert_feed_forward_length", m->inter);
+  if (counted) put_int(w, "leading_dense_block_count", dense_ahead(w->a));
+  if (counted && !is_arch(w, "lfm2moe")) put_int(w, "expert_shared_count", m->inter ? m->shared_inter / m->inter : 0);
+  if (m->shared_inter && (!counted || is_arch(w, "ernie4_5-moe"))) {  // Ernie's is that of one of them
+    int64_t each = cel_json_int(w->d->config, "moe_intermediate_size", m->inter);
+    put_int(w, "expert_shared_feed_forward_length", is_arch(w, "ernie4_5-moe") ? each : m->shared_inter);
+  }
+  if (is_arch(w, "ernie4_5-moe")) put_int(w, "interleave_moe_layer_step", cel_json_int(w->d->config, "moe_layer_interval", 1));
+  put_router(w);
+}
+
+// ---- scales -------------------------------------------------------------------------------------------
+
+// Readers know the scale of Gemma's scores by the model's size: hidden / heads for the largest.
+static void put_gemma_scale(writer *w) {
   const cel_arch *a = w->a;
-  double usual = a->n_layers == 62 ? (double)a->hidden / a->n_q : (double)a->head_dim;
+  int largest = cel_gguf_layers_of_largest(w->d->row);
+  double usual = largest && a->n_layers == largest ? (double)a->hidden / a->n_q : (double)a->head_dim;
   double scalar = 1 / (a->attn_scale * a->attn_scale);
-  if (fabs(scalar - usual) < 1e-6 * usual) return;
+  if (!largest || fabs(scalar - usual) < 1e-6 * usual) return;
   put_num(w, "attention.scale", a->attn_scale);
-  if (w->note) w->note(w->context, "query_pre_attn_scalar is none of Gemma 3's own: it is written as attention.scale, which other "
-                       "readers may not know");
+  if (w->d->note) w->d->note(w->d->context, "query_pre_attn_scalar is none of Gemma's own: it is written as attention.scale, which other "
+                             "readers may not know");
 }
 
-static cel_status check_usual(writer *w) {
+static void put_scales(writer *w) {
   const cel_arch *a = w->a;
-  double usual = 1 / sqrt((double)a->head_dim);
-  if (a->act != w->f->act) return refuse(w, "this activation (hidden_act)");
-  if (a->attn_softcap != 0) return refuse(w, "a soft cap of attention scores");
-  if (!w->f->plus_one && fabs(a->attn_scale - usual) > 1e-6 * usual) return refuse(w, "a scale of attention scores of its own");
-  return CEL_OK;
+  bool granite = is_arch(w, "granite") || is_arch(w, "granitemoe"), minicpm = is_arch(w, "minicpm");
+  put_gemma_scale(w);
+  if (granite) put_num(w, "attention.scale", a->attn_scale);
+  if (granite || minicpm) {
+    put_num(w, "embedding_scale", a->embed_mul);
+    put_num(w, "residual_scale", a->residual_mul);
+    put_num(w, "logit_scale", 1 / a->logit_mul);
+  }
+  if (is_arch(w, "command-r") || is_arch(w, "cohere2")) put_num(w, "logit_scale", a->logit_mul);
+  if (a->attn_softcap != 0) put_num(w, "attn_logit_softcapping", a->attn_softcap);
+  if (a->final_softcap != 0) put_num(w, "final_logit_softcapping", a->final_softcap);
+  if (a->clip_qkv != 0) put_num(w, "attention.clamp_kqv", a->clip_qkv);
+  if (is_arch(w, "stablelm")) cel_gguf_add_bool(w->h, full(w, "use_parallel_residual"), a->placement == CEL_PARALLEL);
+  if (a->conv.kernel) put_int(w, "shortconv.l_cache", a->conv.kernel);
 }
 
-cel_status cel_gguf_describe(const cel_arch *a, const cel_gguf_family *f, cel_gguf_head *h, cel_write_note *note, void *context,
-                             cel_err *err) {
-  writer w = {.a = a, .f = f, .h = h, .note = note, .context = context, .err = err};
-  CEL_TRY(check_usual(&w));
-  cel_gguf_add_string(h, "general.architecture", cel_str_of(f->arch));
-  put_int(&w, "block_count", a->n_layers);
-  put_int(&w, "context_length", f->window ? a->max_position : context_within_window(&w));
-  put_int(&w, "embedding_length", a->hidden);
-  put_int(&w, "feed_forward_length", a->inter);
-  put_int(&w, "attention.head_count", a->n_q);
-  put_int(&w, "attention.head_count_kv", a->n_kv);
-  put_int(&w, "attention.key_length", a->head_dim);
-  put_int(&w, "attention.value_length", a->head_dim);
-  put_num(&w, "attention.layer_norm_rms_epsilon", a->norm_eps);
-  put_int(&w, "vocab_size", a->vocab);
-  if (f->window && count_sliding(a)) CEL_TRY(put_own_window(&w));
-  if (f->plus_one) put_scale(&w);
-  if (a->final_softcap != 0) put_num(&w, "final_logit_softcapping", a->final_softcap);
+cel_status cel_gguf_describe(cel_gguf_description *d, cel_gguf_head *h, cel_err *err) {
+  writer w = {.d = d, .a = d->a, .h = h, .err = err};
+  d->window_cut = false;
+  cel_gguf_add_string(h, "general.architecture", cel_str_of(d->row->arch));
+  put_int(&w, "block_count", w.a->n_layers);
+  put_int(&w, "context_length", context_of(&w));
+  put_int(&w, "embedding_length", w.a->hidden);
+  put_int(&w, "feed_forward_length", width_of_mlp(&w));
+  put_int(&w, "attention.head_count", w.a->n_q);
+  CEL_TRY(put_kv_heads(&w));
+  put_heads(&w);
+  put_norm(&w);
+  put_int(&w, "vocab_size", w.a->vocab);
+  CEL_TRY(put_window(&w));
+  put_scales(&w);
+  put_experts(&w);
   return put_rope(&w);
 }

@@ -1,69 +1,89 @@
 #include "model/write/gguf_family.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
+#include "model/checkpoint_private.h"
 
-static const cel_gguf_family families[] = {
-  // family, architecture, class, activation, neighbours, plus one, window
-  {"llama", "llama", "LlamaForCausalLM", CEL_ACT_SILU, true, false, false},
-  {"mistral", "llama", "MistralForCausalLM", CEL_ACT_SILU, true, false, false},
-  {"qwen2", "qwen2", "Qwen2ForCausalLM", CEL_ACT_SILU, false, false, false},
-  {"qwen3", "qwen3", "Qwen3ForCausalLM", CEL_ACT_SILU, false, false, false},
-  {"gemma3", "gemma3", "Gemma3ForCausalLM", CEL_ACT_GELU_TANH, false, true, true},
+#define LAYER "model.layers.{i}."
+
+static const struct { const char *model_type, *hf_class; } classes[] = {
+  {"llama", "LlamaForCausalLM"}, {"mixtral", "MixtralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"},
+  {"qwen2_moe", "Qwen2MoeForCausalLM"}, {"qwen3_moe", "Qwen3MoeForCausalLM"}, {"gemma", "GemmaForCausalLM"},
+  {"gemma2", "Gemma2ForCausalLM"}, {"gemma3_text", "Gemma3ForCausalLM"}, {"phi3", "Phi3ForCausalLM"}, {"phimoe", "PhimoeForCausalLM"},
+  {"olmo", "OlmoForCausalLM"}, {"olmo2", "Olmo2ForCausalLM"}, {"olmo3", "Olmo3ForCausalLM"}, {"olmoe", "OlmoeForCausalLM"},
+  {"granite", "GraniteForCausalLM"}, {"granitemoe", "GraniteMoeForCausalLM"}, {"granitemoeshared", "GraniteMoeSharedForCausalLM"},
+  {"minicpm", "MiniCPMForCausalLM"}, {"minicpm3", "MiniCPM3ForCausalLM"}, {"starcoder2", "Starcoder2ForCausalLM"},
+  {"stablelm", "StableLmForCausalLM"}, {"cohere", "CohereForCausalLM"}, {"cohere2", "Cohere2ForCausalLM"},
+  {"deepseek", "DeepseekForCausalLM"}, {"deepseek_v2", "DeepseekV2ForCausalLM"}, {"deepseek_v3", "DeepseekV3ForCausalLM"},
+  {"youtu", "YoutuForCausalLM"}, {"glm", "GlmForCausalLM"}, {"glm4", "Glm4ForCausalLM"}, {"glm4_moe", "Glm4MoeForCausalLM"},
+  {"dots1", "Dots1ForCausalLM"}, {"exaone", "ExaoneForCausalLM"}, {"exaone4", "Exaone4ForCausalLM"}, {"gpt_oss", "GptOssForCausalLM"},
+  {"lfm2", "Lfm2ForCausalLM"}, {"lfm2_moe", "Lfm2MoeForCausalLM"}, {"smollm3", "SmolLM3ForCausalLM"}, {"seed_oss", "SeedOssForCausalLM"},
+  {"ernie4_5", "Ernie4_5ForCausalLM"}, {"ernie4_5_moe", "Ernie4_5_MoeForCausalLM"}, {"arcee", "ArceeForCausalLM"},
+  {"nemotron", "NemotronForCausalLM"}, {"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"},
 };
 
-// By what a weight does; families differ in the module paths only.
-static const char *const words[CEL_W_COUNT] = {
-  [CEL_W_EMBED] = "token_embd",     [CEL_W_FINAL_NORM] = "output_norm",  [CEL_W_HEAD] = "output",
-  [CEL_W_ATTN_NORM] = "attn_norm",  [CEL_W_Q] = "attn_q",                [CEL_W_K] = "attn_k",
-  [CEL_W_V] = "attn_v",             [CEL_W_O] = "attn_output",           [CEL_W_Q_NORM] = "attn_q_norm",
-  [CEL_W_K_NORM] = "attn_k_norm",   [CEL_W_ATTN_POST_NORM] = "post_attention_norm",
-  [CEL_W_MLP_NORM] = "ffn_norm",    [CEL_W_GATE] = "ffn_gate",           [CEL_W_UP] = "ffn_up",
-  [CEL_W_DOWN] = "ffn_down",        [CEL_W_MLP_POST_NORM] = "post_ffw_norm",
-};
-
-cel_status cel_gguf_family_of(const cel_arch *a, const cel_gguf_family **out, cel_err *err) {
-  cel_buf known = {0};
-  for (int i = 0; i < CEL_COUNT(families); i++) {
-    if (!strcmp(a->family->name, families[i].family)) {
-      *out = &families[i];
-      cel_buf_deinit(&known);
-      return CEL_OK;
-    }
-    cel_buf_printf(&known, "%s%s", i ? ", " : "", families[i].family);
+const char *cel_hf_class_of(const char *model_type) {
+  for (int i = 0; i < CEL_COUNT(classes); i++) {
+    if (!strcmp(classes[i].model_type, model_type)) return classes[i].hf_class;
   }
-  cel_status s = cel_fail(err, CEL_UNSUPPORTED, "models of the family %s are not converted between Hugging Face's names and GGUF's; "
-                          "these are: %s", a->family->name, known.p ? known.p : "");
-  cel_buf_deinit(&known);
-  return s;
+  return NULL;
 }
 
-// Is `module` the path `form` with a number for {i}? *layer is -1 where the form has none.
-static bool matches(const char *form, cel_str module, int *layer) {
-  const char *hole = strstr(form, "{i}");
-  *layer = -1;
-  if (!hole) return cel_str_is(module, form);
-  size_t head = (size_t)(hole - form), at = head;
-  if (module.n <= head || memcmp(module.p, form, head) != 0) return false;
-  int n = 0;
-  while (at < module.n && module.p[at] >= '0' && module.p[at] <= '9' && n < 1000000) n = n * 10 + module.p[at++] - '0';
-  *layer = n;
-  return at > head && cel_str_is((cel_str){module.p + at, module.n - at}, hole + 3);
+cel_status cel_gguf_family_of(const cel_arch *a, const cel_gguf_arch **out, cel_err *err) {
+  *out = cel_gguf_arch_of_type(a->model_type);
+  if (*out) return CEL_OK;
+  return cel_fail(err, CEL_UNSUPPORTED, "models of the family %s (model_type \"%s\") are not converted between Hugging Face's names and "
+                  "GGUF's: GGUF has no architecture for them that is read here", a->family->name, a->model_type);
 }
 
-bool cel_gguf_name_of(const cel_arch *a, const char *canonical, char *out, int out_bytes, cel_weight_role *role) {
-  const char *dot = strrchr(canonical, '.');
-  if (!dot || (strcmp(dot, ".weight") != 0 && strcmp(dot, ".bias") != 0)) return false;
-  cel_str module = {canonical, (size_t)(dot - canonical)};
+static const struct { const char *model_type; cel_weight_role role; const char *form; } forms[] = {
+  {"mixtral", CEL_W_EXPERT_GATE, LAYER "block_sparse_moe.experts.{e}.w1"}, {"mixtral", CEL_W_EXPERT_UP, LAYER "block_sparse_moe.experts.{e}.w3"},
+  {"mixtral", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.experts.{e}.w2"}, {"mixtral", CEL_W_ROUTER, LAYER "block_sparse_moe.gate"},
+  {"phimoe", CEL_W_EXPERT_GATE, LAYER "block_sparse_moe.experts.{e}.w1"},  {"phimoe", CEL_W_EXPERT_UP, LAYER "block_sparse_moe.experts.{e}.w3"},
+  {"phimoe", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.experts.{e}.w2"},  {"phimoe", CEL_W_ROUTER, LAYER "block_sparse_moe.gate"},
+  {"granitemoe", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.output_linear"}, {"granitemoe", CEL_W_ROUTER, LAYER "block_sparse_moe.router.layer"},
+  {"granitemoeshared", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.output_linear"},
+  {"granitemoeshared", CEL_W_ROUTER, LAYER "block_sparse_moe.router.layer"},
+  {"granitemoe", CEL_W_EXPERT_GATE_UP, LAYER "block_sparse_moe.input_linear"},
+  {"granitemoeshared", CEL_W_EXPERT_GATE_UP, LAYER "block_sparse_moe.input_linear"},
+  {"qwen2_moe", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen2_moe", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
+  {"qwen2_moe", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
+  {"ernie4_5_moe", CEL_W_ROUTER_CORRECTION, LAYER "mlp.moe_statics.e_score_correction_bias"},
+  {"lfm2_moe", CEL_W_EXPERT_GATE, LAYER "feed_forward.experts.{e}.w1"}, {"lfm2_moe", CEL_W_EXPERT_UP, LAYER "feed_forward.experts.{e}.w3"},
+  {"lfm2_moe", CEL_W_EXPERT_DOWN, LAYER "feed_forward.experts.{e}.w2"},
+};
+static const struct { cel_weight_role role; const char *form; } apart[] = {
+  {CEL_W_EXPERT_GATE, LAYER "mlp.experts.{e}.gate_proj"}, {CEL_W_EXPERT_UP, LAYER "mlp.experts.{e}.up_proj"},
+  {CEL_W_EXPERT_DOWN, LAYER "mlp.experts.{e}.down_proj"},
+};
+
+const char *cel_hf_form_of(const char *model_type, cel_weight_role role) {
+  for (int i = 0; i < CEL_COUNT(forms); i++) {
+    if (forms[i].role == role && !strcmp(forms[i].model_type, model_type)) return forms[i].form;
+  }
+  for (int i = 0; i < CEL_COUNT(apart); i++) {
+    if (apart[i].role == role) return apart[i].form;
+  }
+  return NULL;
+}
+
+static cel_weight_role match(const cel_arch *a, cel_str module, int64_t *layer) {
   for (int r = 0; r < CEL_W_COUNT; r++) {
-    int layer;
-    if (!a->names[r] || !words[r] || !matches(a->names[r], module, &layer) || layer >= a->n_layers) continue;
-    int n = layer < 0 ? snprintf(out, (size_t)out_bytes, "%s%s", words[r], dot)
-                      : snprintf(out, (size_t)out_bytes, "blk.%d.%s%s", layer, words[r], dot);
-    *role = (cel_weight_role)r;
-    return n > 0 && n < out_bytes;
+    cel_holes h;
+    if (!a->names[r] || !cel_form_matches(a->names[r], module, &h) || h.i >= a->n_layers) continue;
+    *layer = h.i;
+    return (cel_weight_role)r;
   }
-  return false;
+  return CEL_W_COUNT;
+}
+
+cel_weight_role cel_role_of(const cel_arch *a, const char *name, int64_t *layer, cel_str *part) {
+  const char *dot = strrchr(name, '.');
+  *layer = -1;
+  *part = CEL_STR("");
+  cel_weight_role role = match(a, cel_str_of(name), layer);
+  if (role != CEL_W_COUNT || !dot) return role;
+  *part = cel_str_of(dot);
+  return match(a, (cel_str){name, (size_t)(dot - name)}, layer);
 }

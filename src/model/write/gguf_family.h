@@ -1,32 +1,40 @@
-// The families that have names in GGUF: one row each. Both directions of a conversion read it.
+// What both directions of a conversion between GGUF and Hugging Face folders know of a family, by the tables that GGUF files
+// are read with (gguf_reading.h).
 #ifndef CEL_MODEL_WRITE_GGUF_FAMILY_H
 #define CEL_MODEL_WRITE_GGUF_FAMILY_H
 
 #include "arch/arch.h"
+#include "model/gguf_reading.h"
 #include "model/write/gguf_write.h"
 
-typedef struct cel_gguf_family {
-  const char *family;    // cel_family.name
-  const char *arch;      // general.architecture
-  const char *hf_class;  // "architectures" of a folder's config.json
-  cel_act act;           // what the architecture's graph has; no key says it
-  bool neighbours;       // rows of q and k are in pairs (2j, 2j + 1)
-  bool plus_one;         // norms are stored with the 1 of (1 + w)
-  bool window;           // sliding layers have keys of their own
-} cel_gguf_family;
+// The row of the architecture a model is written as; CEL_UNSUPPORTED, naming the family, when GGUF has none.
+CEL_MUST_CHECK cel_status cel_gguf_family_of(const cel_arch *a, const cel_gguf_arch **out, cel_err *err);
+// "architectures" of a folder's config.json; NULL: not known.
+const char *cel_hf_class_of(const char *model_type);
 
-// Fails with CEL_UNSUPPORTED and the list of rows.
-CEL_MUST_CHECK cel_status cel_gguf_family_of(const cel_arch *a, const cel_gguf_family **out, cel_err *err);
-
-// "model.layers.3.self_attn.q_proj.weight" -> "blk.3.attn_q.weight", role and all. False: no such name in GGUF.
-bool cel_gguf_name_of(const cel_arch *a, const char *canonical, char *out, int out_bytes, cel_weight_role *role);
+// How Hugging Face's files of a model_type name a role where they differ from `names` otherwise than by the family's rules:
+// a form with {i} and, where experts are kept apart, {e}; NULL: no such difference.
+const char *cel_hf_form_of(const char *model_type, cel_weight_role role);
+// The role of a tensor (its whole name, or its module's) and the layer; CEL_W_COUNT when it has none.
+cel_weight_role cel_role_of(const cel_arch *a, const char *name, int64_t *layer, cel_str *part);
 
 typedef void cel_write_note(void *context, const char *text);
 
-// The metadata that says what `a` is: ARCH.* keys, general.architecture. What GGUF has no words for is refused by name, or
-// said in a note where the file stays right for a shorter context.
-CEL_MUST_CHECK cel_status cel_gguf_describe(const cel_arch *a, const cel_gguf_family *f, cel_gguf_head *h,
-                                            cel_write_note *note, void *context, cel_err *err);
+typedef struct cel_gguf_description {
+  const cel_arch *a;
+  const cel_gguf_arch *row;
+  const cel_json *config;  // of the folder: what a description leaves out
+  cel_write_note *note;
+  void *context;
+  bool window_cut;         // out: no key for the window, so the context ends with it
+} cel_gguf_description;
+
+// The metadata that says what `a` is: ARCH.* keys, general.architecture.
+CEL_MUST_CHECK cel_status cel_gguf_describe(cel_gguf_description *d, cel_gguf_head *h, cel_err *err);
+
+// Does `b` compute the same as `a`? `folded`: one of them has the 1 of its norms' weights in the weights. `windowless`: b's
+// context ends where a's window does. CEL_UNSUPPORTED naming what differs.
+CEL_MUST_CHECK cel_status cel_arch_same(const cel_arch *a, const cel_arch *b, bool folded, bool windowless, cel_err *err);
 
 // Llama 3's rotation as GGUF has it, in a tensor: rope_freqs.weight [dims / 2], what each frequency is divided by.
 // False: `r` is no such rotation.

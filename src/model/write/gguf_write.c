@@ -78,6 +78,11 @@ void cel_gguf_add_i32s(cel_gguf_head *h, const char *key, const int32_t *list, i
   for (int64_t i = 0; i < n; i++) put_u(&h->values, (uint32_t)list[i], 4);
 }
 
+void cel_gguf_add_bools(cel_gguf_head *h, const char *key, const bool *list, int64_t n) {
+  begin_list(h, key, CEL_GGUF_BOOL, n);
+  for (int64_t i = 0; i < n; i++) put_u(&h->values, list[i], 1);
+}
+
 // Where a checked value ends.
 static const uint8_t *skip(const uint8_t *at, cel_gguf_type type, int64_t n) {
   int size = cel_gguf_type_bytes(type);
@@ -165,6 +170,10 @@ static cel_status make_head(const cel_write_plan *p, const cel_gguf_head *h, int
   }
   while (b->n % (size_t)alignment != 0 && !b->failed) cel_buf_addc(b, 0);
   return b->failed || h->values.failed ? cel_fail_oom(err, "a GGUF header") : CEL_OK;
+}
+
+cel_status cel_gguf_head_bytes(const cel_gguf_head *h, cel_buf *out, cel_err *err) {
+  return make_head(&(cel_write_plan){0}, h, DEFAULT_ALIGNMENT, out, err);
 }
 
 cel_status cel_gguf_begin(cel_write_plan *p, const cel_gguf_head *h, cel_out *out, int *file, cel_err *err) {

@@ -41,14 +41,13 @@ cel_status cel_write_plan_source(const cel_checkpoint *c, const cel_tensor *t, c
   *skip = is_part_of_quantized(c, name);
   *out = alone(t);
   if (*skip || t->dtype != CEL_DT_U32 || !cel_str_ends(name, tail)) return CEL_OK;
-  if (t->rank != 2) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"%s\" %s: packed weights of other than two dimensions are not converted",
-                    t->file, cel_show(name).text, cel_show_dims(t->dims, t->rank).text);
-  }
   char module[1024];
   int n = snprintf(module, sizeof module, "%.*s", (int)(name.n - tail.n), name.p);
   if (n < 0 || (size_t)n >= sizeof module) return cel_fail(err, CEL_MALFORMED, "%s: a tensor's name is too long", t->file);
-  return cel_checkpoint_weight(c, module, out, err);
+  CEL_TRY(cel_checkpoint_weight(c, module, out, err));
+  if (out->experts) out->rows *= out->experts;
+  out->experts = 0;
+  return CEL_OK;
 }
 
 // ---- pieces -----------------------------------------------------------------------------------------
@@ -94,7 +93,8 @@ static cel_status make_pieces(cel_move *m, cel_arena *arena, const char *name, c
   m->n_pieces = 0;
   if (s->kind == CEL_SCHEME_KEEP) return add_piece(m, arena, whole, "", t->dtype, t->rank ? t->dims[t->rank - 1] : 1, err);
   if (s->kind == CEL_SCHEME_PLAIN || s->kind == CEL_SCHEME_BLOCKS) {  // a vector whose values are moved counts as rows of one
-    return add_piece(m, arena, whole, "", s->dtype, t && t->rank == 1 ? t->dims[0] : cols, err);
+    bool as_it_is = t && t->rank && (t->rank == 1 || m->n_segments);
+    return add_piece(m, arena, whole, "", s->dtype, as_it_is ? t->dims[t->rank - 1] : cols, err);
   }
   if (cel_str_ends(stem, tail)) stem.n -= tail.n;
   CEL_TRY(add_piece(m, arena, stem, ".weight", CEL_DT_U32, cols * s->bits / 32, err));

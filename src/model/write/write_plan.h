@@ -36,9 +36,24 @@ typedef struct cel_piece {  // one tensor of a new file
 } cel_piece;
 
 enum { CEL_MOVE_PIECES = 3 };  // weight, scales, biases
+enum { CEL_MOVE_SEGMENTS = 3 };
+
+// Where rows of a tensor come from that no file has as it is: products that are joined or cut, stacks, heads. The new
+// tensor's rows are equal groups (a head, an expert, or one for all), and every segment in turn gives n rows to each.
+typedef struct cel_segment {
+  cel_weight from;  // experts 0: a stack counts as one long matrix
+  int64_t n;
+  int64_t stride;   // rows of the source from one group to the next
+  int64_t first, step;  // within a group: the first one, and from one to the next
+  bool turned;      // row k of a group is column k of the source's rows from `first` on, as many as the new tensor has columns
+} cel_segment;
 
 typedef struct cel_move {
-  cel_weight from;          // rows x cols of values; only .tensor (and rows, cols) for what is no matrix
+  cel_weight from;          // rows x cols of values; only .tensor (and rows, cols) for what is no matrix. With segments: the
+                            // first one's, but rows, cols and the tensor's dims are the new tensor's
+  cel_segment segments[CEL_MOVE_SEGMENTS];
+  int n_segments;           // 0: from `from` itself
+  int64_t group_rows;       // the sum of the segments' n
   const float *computed;    // instead of a tensor: values [cols] in one row
   cel_scheme to;
   cel_row_order order;

@@ -1,0 +1,319 @@
+// Between a folder's tensors and a GGUF file's: under which name each is written, and which rows it takes from where. Both
+// sides are known by their canonical modules (names of arch.h), which the loader has made of either.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/macros.h"
+#include "model/checkpoint_private.h"
+#include "model/tensor_list.h"
+#include "model/write/conversion_private.h"
+
+enum { NAME_MOST = 512 };
+
+typedef struct target {
+  cel_conversion *v;
+  const cel_tensor *t;  // the canonical one that this is about
+  cel_weight_role role;
+  cel_holes at;
+  cel_str part;         // ".weight", ".bias"; empty where the role is a tensor
+  bool values;          // each value counts as a row: of biases and the like
+  cel_err *err;
+} target;
+
+static bool to_gguf(const target *x) { return x->v->o->to == CEL_FORMAT_GGUF; }
+
+static cel_status no_name(const target *x) {
+  return cel_fail(x->err, CEL_UNSUPPORTED, "%s: tensor \"%s\" has no %s name in a model of the family %s", x->t->file,
+                  cel_show(cel_str_of(x->t->name)).text, to_gguf(x) ? "GGUF" : "Hugging Face", x->v->arch.family->name);
+}
+
+static cel_status bad_shape(const target *x) {
+  return cel_fail(x->err, CEL_MALFORMED, "%s: tensor \"%s\" %s is none the config asks for", x->t->file,
+                  cel_show(cel_str_of(x->t->name)).text, cel_show_dims(x->t->dims, x->t->rank).text);
+}
+
+// ---- sources ----------------------------------------------------------------------------------------
+
+static cel_status open_tensor(const target *x, const cel_tensor *t, cel_weight *out) {
+  bool skip;
+  CEL_TRY(cel_write_plan_source(x->v->c, t, out, &skip, x->err));
+  if (!x->values) return CEL_OK;
+  out->rows *= out->cols;
+  out->cols = 1;
+  return CEL_OK;
+}
+
+// The tensor of another role beside this one.
+static cel_status open_role(const target *x, cel_weight_role role, cel_weight *out) {
+  char name[NAME_MOST];
+  const char *form = x->v->arch.names[role];
+  const cel_tensor *t = form && cel_form_write(form, x->at, x->part, name, sizeof name) ? cel_checkpoint_find(x->v->c, name) : NULL;
+  if (t) return open_tensor(x, t, out);
+  return cel_fail(x->err, CEL_NOT_FOUND, "%s: tensor \"%s\" is there, the one that belongs to it is missing (%s)", x->t->file,
+                  cel_show(cel_str_of(x->t->name)).text, form ? form : "?");
+}
+
+static cel_segment all_of(const cel_weight *w, int64_t groups) {
+  int64_t n = w->rows / CEL_MAX(groups, 1);
+  return (cel_segment){.from = *w, .n = n, .stride = n, .step = 1};
+}
+
+// ---- new tensors ------------------------------------------------------------------------------------
+
+// Shape and role are set; the segments' rows must fill it.
+static cel_status emit(const target *x, const cel_segment *s, int n, const int64_t *dims, int rank, const char *name) {
+  cel_tensor *t = CEL_NEW(&x->v->arena, cel_tensor);
+  cel_move m = {.from = s[0].from, .n_segments = n};
+  int64_t values = 1;
+  if (!t) return cel_fail_oom(x->err, name);
+  *t = *s[0].from.tensor;
+  t->rank = rank;
+  for (int i = 0; i < rank; i++) {
+    t->dims[i] = dims[i];
+    if (!cel_mul_i64(values, dims[i], &values)) return bad_shape(x);
+  }
+  m.from.tensor = t;
+  m.from.cols = x->values || rank == 0 ? 1 : dims[rank - 1];
+  m.from.rows = m.from.cols ? values / m.from.cols : 0;
+  for (int i = 0; i < n; i++) {
+    const cel_segment *e = m.segments + i;
+    m.segments[i] = s[i];
+    m.group_rows += e->n;
+    int64_t read = e->turned ? m.from.cols : (e->n - 1) * e->step + 1;
+    if (e->n < 1 || e->first < 0 || (e->turned ? e->n : m.from.cols) != e->from.cols || read < 1) return bad_shape(x);
+  }
+  int64_t groups = m.group_rows ? m.from.rows / m.group_rows : 0;
+  if (groups < 1 || m.from.rows % m.group_rows != 0) return bad_shape(x);
+  for (int i = 0; i < n; i++) {
+    const cel_segment *e = m.segments + i;
+    int64_t read = e->turned ? m.from.cols : (e->n - 1) * e->step + 1;
+    if ((groups - 1) * e->stride + e->first + read > e->from.rows) return bad_shape(x);
+  }
+  return cel_conversion_add(x->v, &m, x->role, x->part, name, x->err);
+}
+
+static cel_status gguf_name(const target *x, const char *form, char name[NAME_MOST]) {
+  char hf[NAME_MOST];
+  bool ok = cel_form_write(form, x->at, x->part, hf, sizeof hf) && cel_name_to_gguf(hf, x->v->row->names, name, NAME_MOST);
+  return ok ? CEL_OK : no_name(x);
+}
+
+static bool gguf_has(const target *x, const char *form) {
+  char hf[NAME_MOST], name[NAME_MOST];
+  return cel_form_write(form, (cel_holes){0, 0}, CEL_STR(".weight"), hf, sizeof hf) &&
+         cel_name_to_gguf(hf, x->v->row->names, name, sizeof name);
+}
+
+// As the source has it, under this name.
+static cel_status emit_whole(const target *x, const int64_t *dims, int rank, const char *name) {
+  cel_weight w;
+  CEL_TRY(open_tensor(x, x->t, &w));
+  cel_segment s = all_of(&w, 1);
+  return emit(x, &s, 1, dims, rank, name);
+}
+
+// Dimensions of the values, also of packed words.
+static int shape_of(const target *x, const cel_weight *w, int64_t dims[CEL_TENSOR_MAX_RANK]) {
+  memcpy(dims, x->t->dims, sizeof x->t->dims);
+  if (x->t->rank && !x->values) dims[x->t->rank - 1] = w->cols;
+  return x->t->rank;
+}
+
+// ---- joined by rows: q, k and v, or gate and up ---------------------------------------------------------
+
+// The rule of the family's files that makes `form` a part of another module; *part: which one. To GGUF those rules alone
+// count whose module GGUF has a name for.
+static const cel_file_rule *rule_of(const target *x, const char *form, int *part) {
+  for (const cel_file_rule *r = x->v->arch.family->files; r && r->module; r++) {
+    for (*part = 0; *part < CEL_COUNT(r->parts) && r->parts[*part]; ++*part) {
+      if (!strcmp(r->parts[*part], form) && (!to_gguf(x) || gguf_has(x, r->module))) return r;
+    }
+  }
+  return NULL;
+}
+
+static cel_weight_role role_of_form(const cel_arch *a, const char *form) {
+  int r = 0;
+  while (r < CEL_W_COUNT && (!a->names[r] || strcmp(a->names[r], form) != 0)) r++;
+  return (cel_weight_role)r;
+}
+
+// `groups`: how often the parts take turns (experts).
+static cel_status emit_joined(const target *x, const char *const *parts, int n, int64_t groups, const char *name) {
+  cel_segment s[CEL_MOVE_SEGMENTS];
+  int64_t dims[CEL_TENSOR_MAX_RANK], rows = 0;
+  int rank = 0;
+  for (int i = 0; i < n; i++) {
+    cel_weight_role role = role_of_form(&x->v->arch, parts[i]);
+    cel_weight w;
+    if (role == CEL_W_COUNT) return no_name(x);
+    CEL_TRY(open_role(x, role, &w));
+    s[i] = all_of(&w, groups);
+    rows += s[i].n;
+    if (i == 0) rank = shape_of(x, &w, dims);
+  }
+  if (rank < 1) return bad_shape(x);
+  dims[x->values ? rank - 1 : rank - 2 + (rank < 2)] = rows;
+  return emit(x, s, n, dims, rank, name);
+}
+
+// A tensor for each of the outermost dimension.
+static cel_status emit_apart(const target *x, const char *form) {
+  cel_weight w;
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  CEL_TRY(open_tensor(x, x->t, &w));
+  int rank = shape_of(x, &w, dims);
+  if (rank < 2 || dims[0] < 1) return bad_shape(x);
+  for (int64_t e = 0; e < dims[0]; e++) {
+    cel_segment s = all_of(&w, dims[0]);
+    s.first = e * s.n;
+    if (!cel_form_write(form, (cel_holes){x->at.i, e}, x->part, name, sizeof name)) return no_name(x);
+    CEL_TRY(emit(x, &s, 1, dims + 1, rank - 1, name));
+  }
+  return CEL_OK;
+}
+
+// Every second row, or one half of a group's, of gate and up in one.
+static cel_status emit_half(const target *x, cel_weight_role role, bool up) {
+  cel_weight w;
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  CEL_TRY(gguf_name(x, x->v->arch.names[role], name));
+  CEL_TRY(open_tensor(x, x->t, &w));
+  int rank = shape_of(x, &w, dims), rows = x->values ? rank - 1 : rank - 2;
+  if (rows < 1 || dims[rows] % 2 != 0 || dims[rows] == 0) return bad_shape(x);
+  cel_segment s = {.from = w, .n = dims[rows] / 2, .stride = dims[rows], .step = 1, .first = up ? dims[rows] / 2 : 0};
+  if (x->v->arch.moe.interleaved) s.first = up, s.step = 2;
+  dims[rows] /= 2;
+  return emit(x, &s, 1, dims, rank, name);
+}
+
+// q, k or v of a product whose rows are grouped by kv head.
+static cel_status emit_of_groups(const target *x, cel_weight_role role, const char *form, int64_t first, int64_t n) {
+  const cel_arch *a = &x->v->arch;
+  cel_weight w;
+  int64_t dims[CEL_TENSOR_MAX_RANK], d = a->head_dim, in_group = a->n_q / a->n_kv;
+  char name[NAME_MOST];
+  CEL_TRY(gguf_name(x, form, name));
+  CEL_TRY(open_tensor(x, x->t, &w));
+  int rank = shape_of(x, &w, dims);
+  if (rank < 1) return bad_shape(x);
+  dims[0] = a->n_kv * n * d;
+  cel_segment s = {.from = w, .n = n * d, .stride = (in_group + 2) * d, .first = first * d, .step = 1};
+  target part = *x;
+  part.role = role;
+  return emit(&part, &s, 1, dims, rank, name);
+}
+
+static cel_status emit_qkv(const target *x) {
+  int64_t in_group = x->v->arch.n_q / x->v->arch.n_kv;
+  CEL_TRY(emit_of_groups(x, CEL_W_Q, "model.layers.{i}.self_attn.q_proj", 0, in_group));
+  CEL_TRY(emit_of_groups(x, CEL_W_K, "model.layers.{i}.self_attn.k_proj", in_group, 1));
+  return emit_of_groups(x, CEL_W_V, "model.layers.{i}.self_attn.v_proj", in_group + 1, 1);
+}
+
+// ---- latent attention -------------------------------------------------------------------------------------
+
+static cel_status emit_kv_parts(const target *x) {
+  const cel_arch *a = &x->v->arch;
+  const cel_mla *l = &a->mla;
+  cel_weight w;
+  char name[NAME_MOST];
+  CEL_TRY(open_tensor(x, x->t, &w));
+  cel_segment k = {.from = w, .n = w.cols, .stride = l->nope + l->v, .step = 1, .turned = true};
+  cel_segment v = {.from = w, .n = l->v, .stride = l->nope + l->v, .first = l->nope, .step = 1};
+  CEL_TRY(gguf_name(x, "model.layers.{i}.self_attn.embed_q", name));
+  CEL_TRY(emit(x, &k, 1, (const int64_t[]){a->n_q, w.cols, l->nope}, 3, name));
+  CEL_TRY(gguf_name(x, "model.layers.{i}.self_attn.unembed_out", name));
+  return emit(x, &v, 1, (const int64_t[]){a->n_q, l->v, w.cols}, 3, name);
+}
+
+static cel_status emit_kv_whole(const target *x) {
+  const cel_arch *a = &x->v->arch;
+  const cel_mla *l = &a->mla;
+  cel_weight k, v;
+  char name[NAME_MOST];
+  CEL_TRY(open_tensor(x, x->t, &k));
+  CEL_TRY(open_role(x, CEL_W_UNEMBED_OUT, &v));
+  cel_segment s[2] = {{.from = k, .n = l->nope, .stride = l->kv_rank, .step = 1, .turned = true}, all_of(&v, a->n_q)};
+  if (!cel_form_write("model.layers.{i}.self_attn.kv_b_proj", x->at, x->part, name, sizeof name)) return no_name(x);
+  return emit(x, s, 2, (const int64_t[]){(int64_t)a->n_q * (l->nope + l->v), l->kv_rank}, 2, name);
+}
+
+// ---- one of the canonical tensors ---------------------------------------------------------------------------
+
+static cel_status plain_to_gguf(target *x) {
+  const char *form = x->v->arch.names[x->role];
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  int part, n = 1;
+  cel_weight w;
+  const cel_file_rule *r = rule_of(x, form, &part);
+  if (r && part > 0) return CEL_OK;  // goes with the first part
+  CEL_TRY(gguf_name(x, r ? r->module : form, name));
+  while (r && n < CEL_COUNT(r->parts) && r->parts[n]) n++;
+  if (r && n > 1) return emit_joined(x, r->parts, n, 1, name);
+  CEL_TRY(open_tensor(x, x->t, &w));
+  int rank = shape_of(x, &w, dims);
+  if (x->role == CEL_W_CONV && rank == 3 && dims[1] == 1) dims[1] = dims[2], rank = 2;
+  return emit_whole(x, dims, rank, name);
+}
+
+static cel_status one_to_gguf(target *x) {
+  switch (x->role) {
+    case CEL_W_QKV: return emit_qkv(x);
+    case CEL_W_KV_B: return x->v->row->traits & CEL_GGUF_SPLIT_KV ? emit_kv_parts(x) : plain_to_gguf(x);
+    case CEL_W_EXPERT_GATE_UP: CEL_TRY(emit_half(x, CEL_W_EXPERT_GATE, false)); return emit_half(x, CEL_W_EXPERT_UP, true);
+    default: return plain_to_gguf(x);
+  }
+}
+
+static cel_status plain_to_folder(target *x) {
+  const char *own = cel_hf_form_of(x->v->arch.model_type, x->role), *form = own ? own : x->v->arch.names[x->role];
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  int part, n = 1;
+  cel_weight w;
+  const cel_file_rule *r = rule_of(x, form, &part);
+  if (strstr(form, "{e}")) return emit_apart(x, form);
+  if (r && r->form == CEL_FILE_JOINED) return emit_apart(x, r->module);
+  if (r && part > 0) return CEL_OK;
+  if (!cel_form_write(r ? r->module : form, x->at, x->part, name, sizeof name)) return no_name(x);
+  while (r && n < CEL_COUNT(r->parts) && r->parts[n]) n++;
+  if (r && n > 1) return emit_joined(x, r->parts, n, 1, name);
+  CEL_TRY(open_tensor(x, x->t, &w));
+  int rank = shape_of(x, &w, dims);
+  if (x->role == CEL_W_CONV && rank == 2) dims[2] = dims[1], dims[1] = 1, rank = 3;
+  if (x->role == CEL_W_ROUTER_CORRECTION && own && rank == 1) dims[1] = dims[0], dims[0] = 1, rank = 2;  // Ernie's
+  return emit_whole(x, dims, rank, name);
+}
+
+static cel_status one_to_folder(target *x) {
+  const cel_arch *a = &x->v->arch;
+  bool fused = cel_hf_form_of(a->model_type, CEL_W_EXPERT_GATE_UP) != NULL;
+  char name[NAME_MOST];
+  switch (x->role) {
+    case CEL_W_EMBED_Q: return emit_kv_whole(x);
+    case CEL_W_UNEMBED_OUT: return CEL_OK;
+    case CEL_W_EXPERT_UP: return fused ? CEL_OK : plain_to_folder(x);
+    case CEL_W_EXPERT_GATE:
+      if (!fused) return plain_to_folder(x);
+      if (!cel_form_write(cel_hf_form_of(a->model_type, CEL_W_EXPERT_GATE_UP), x->at, x->part, name, sizeof name)) return no_name(x);
+      return emit_joined(x, (const char *const[]){a->names[CEL_W_EXPERT_GATE], a->names[CEL_W_EXPERT_UP]}, 2, a->moe.n_experts, name);
+    default: return plain_to_folder(x);
+  }
+}
+
+cel_status cel_conversion_translate(cel_conversion *v, const cel_tensor *t, cel_err *err) {
+  target x = {.v = v, .t = t, .at = {-1, -1}, .err = err};
+  x.role = cel_role_of(&v->arch, t->name, &x.at.i, &x.part);
+  if (x.role == CEL_W_COUNT) return no_name(&x);
+  x.values = t->rank < 2 || cel_str_is(x.part, ".bias");
+  if (v->arch.moe.interleaved && v->o->to != CEL_FORMAT_GGUF) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: models of the family %s are not converted from GGUF to a folder: Hugging Face's files have "
+                    "the rows of gate and up in turn, and input first", v->c->path, v->arch.family->name);
+  }
+  return to_gguf(&x) ? one_to_gguf(&x) : one_to_folder(&x);
+}
