@@ -109,7 +109,9 @@ static cel_status rename_keys(const cel_conversion *v, cel_json *config, cel_err
     if (strcmp(rows[i].model_type, v->arch.model_type) != 0 || !value) continue;
     CEL_TRY(put(config, rows[i].to, cel_json_deep_copy(value), err));
   }
-  return CEL_OK;
+  if (v->arch.mla.kv_rank) CEL_TRY(put(config, "num_key_value_heads", cel_json_integer(v->arch.n_q), err));  // GGUF counts the latent
+  // A class's default may be an id that this vocabulary does not have.
+  return cel_json_object_get(config, "pad_token_id") ? CEL_OK : put(config, "pad_token_id", cel_json_null(), err);
 }
 
 static cel_status put_class(const cel_conversion *v, cel_json *config, cel_err *err) {
