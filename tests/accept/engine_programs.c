@@ -113,7 +113,7 @@ static cel_status run_function(const machine *m, cel_str text, const char *name,
     cel_hlo_module_free(module);
     return s;
   }
-  CEL_TRY(cel_program_new(module, "main", &p, err));
+  CEL_TRY(cel_program_new(module, NULL, &p, err));  // the one public function
   s = run_program(m, p, &c, err);
   cel_program_free(p);
   return s;
