@@ -50,6 +50,12 @@ static void unlink_op(cel_hlo_op *op) {
   else op->parent->last = op->prev;
 }
 
+static void drop_checks(cel_hlo_func *f) {
+  for (cel_hlo_op *op = f->body ? f->body->first : NULL; op; op = op->next) {
+    if (cel_check_is(op)) unlink_op(op);
+  }
+}
+
 // The function becomes the module's only public one, @main; its results become what its checks looked at.
 static cel_status lift(cel_hlo_module *m, cel_hlo_func *f, checks *c, cel_err *err) {
   cel_hlo_value **results = CEL_NEW_ARRAY(&m->arena, cel_hlo_value *, RESULTS_MOST);
@@ -67,7 +73,10 @@ static cel_status lift(cel_hlo_module *m, cel_hlo_func *f, checks *c, cel_err *e
   f->result_types = types;
   f->result_attrs = NULL;
   f->name = "main";
-  for (cel_hlo_func *g = m->first_func; g; g = g->next) g->is_private = g != f;
+  for (cel_hlo_func *g = m->first_func; g; g = g->next) {
+    g->is_private = g != f;
+    if (g != f) drop_checks(g);
+  }
   return CEL_OK;
 }
 
