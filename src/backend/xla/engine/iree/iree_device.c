@@ -181,10 +181,12 @@ cel_status cel_iree_download(const cel_iree_device *d, iree_hal_buffer_view_t *v
                         "reading from the device", err);
 }
 
-cel_status cel_iree_move(const cel_iree_device *d, iree_hal_buffer_view_t *v, int64_t from, int64_t to, int64_t n, cel_err *err) {
-  iree_hal_buffer_t *buffer = iree_hal_buffer_view_buffer(v);
-  if (from < 0 || n == 0) return zero(d, buffer, to, n, err);
-  return cel_iree_check(iree_hal_device_transfer_d2d(d->hal, buffer, (iree_device_size_t)from, buffer, (iree_device_size_t)to,
-                                                     (iree_device_size_t)n, IREE_HAL_TRANSFER_BUFFER_FLAG_DEFAULT,
-                                                     iree_infinite_timeout()), "copying on the device", err);
+cel_status cel_iree_move(const cel_iree_device *d, iree_hal_buffer_view_t *from, int64_t from_at, iree_hal_buffer_view_t *to,
+                         int64_t to_at, int64_t n, cel_err *err) {
+  if (n == 0) return CEL_OK;
+  if (!from) return zero(d, iree_hal_buffer_view_buffer(to), to_at, n, err);
+  return cel_iree_check(iree_hal_device_transfer_d2d(d->hal, iree_hal_buffer_view_buffer(from), (iree_device_size_t)from_at,
+                                                     iree_hal_buffer_view_buffer(to), (iree_device_size_t)to_at, (iree_device_size_t)n,
+                                                     IREE_HAL_TRANSFER_BUFFER_FLAG_DEFAULT, iree_infinite_timeout()),
+                        "copying on the device", err);
 }

@@ -26,9 +26,10 @@ CEL_MUST_CHECK cel_status cel_iree_upload(const cel_iree_device *d, const cel_hl
                                           iree_hal_buffer_view_t **out, cel_err *err);
 CEL_MUST_CHECK cel_status cel_iree_zeros(const cel_iree_device *d, const cel_hlo_type *t, iree_hal_buffer_view_t **out, cel_err *err);
 CEL_MUST_CHECK cel_status cel_iree_download(const cel_iree_device *d, iree_hal_buffer_view_t *v, void *data, int64_t bytes, cel_err *err);
-// Bytes [to, to + n) of the tensor become bytes [from, from + n), or zero where from is negative. The ranges are apart.
-CEL_MUST_CHECK cel_status cel_iree_move(const cel_iree_device *d, iree_hal_buffer_view_t *v, int64_t from, int64_t to, int64_t n,
-                                        cel_err *err);
+// Bytes [to_at, to_at + n) of `to` become bytes [from_at, from_at + n) of `from`, or zero where that is NULL. The two ranges do
+// not overlap.
+CEL_MUST_CHECK cel_status cel_iree_move(const cel_iree_device *d, iree_hal_buffer_view_t *from, int64_t from_at,
+                                        iree_hal_buffer_view_t *to, int64_t to_at, int64_t n, cel_err *err);
 
 typedef struct cel_iree_program {  // zeroed: none
   iree_runtime_session_t *session;  // lent

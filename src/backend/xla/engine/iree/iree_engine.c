@@ -116,12 +116,13 @@ static cel_status iree_state(cel_engine *e, const cel_hlo_type *t, cel_buffer **
 }
 
 // Row `to` of every layer of a rank-5 state becomes row `from`, or zero where that is negative.
-static cel_status move_rows(cel_buffer *b, int64_t from, int64_t to, cel_err *err) {
+static cel_status set_row(cel_buffer *b, int64_t from, int64_t to, cel_err *err) {
   const int64_t *d = b->type.dims;
   int64_t row_bytes = d[0] && d[1] ? cel_hlo_bytes(&b->type) / (d[0] * d[1]) : 0;
   for (int64_t layer = 0; layer < d[0]; layer++) {
     int64_t first = layer * d[1] * row_bytes;
-    CEL_TRY(cel_iree_move(&b->engine->device, b->view, from < 0 ? -1 : first + from * row_bytes, first + to * row_bytes, row_bytes, err));
+    CEL_TRY(cel_iree_move(&b->engine->device, from < 0 ? NULL : b->view, first + from * row_bytes, b->view, first + to * row_bytes,
+                          row_bytes, err));
   }
   return CEL_OK;
 }
@@ -132,12 +133,28 @@ static cel_status iree_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t
     return cel_fail(err, CEL_INVALID, "copy of %lld positions from row %lld to row %lld does not fit the state",
                     (long long)n, (long long)from, (long long)to);
   }
-  return from == to ? CEL_OK : move_rows(b, from, to, err);
+  return from == to ? CEL_OK : set_row(b, from, to, err);
+}
+
+// The positions of a head lie together, so it is a copy for each head of each layer.
+static cel_status iree_move_row(cel_buffer *from, cel_buffer *to, int64_t row, int64_t n, cel_err *err) {
+  const int64_t *d = from->type.dims, *e = to->type.dims;
+  bool alike = from->type.rank == 5 && to->type.rank == 5 && d[0] == e[0] && d[1] == e[1] && d[2] == e[2] && d[4] == e[4] &&
+               from->type.etype == to->type.etype;
+  if (!alike || row < 0 || row >= d[1] || n < 0 || n > d[3] || n > e[3]) {
+    return cel_fail(err, CEL_INVALID, "a move of %lld positions of row %lld does not fit the two states", (long long)n, (long long)row);
+  }
+  int64_t position = d[4] * cel_etype_bytes(from->type.etype);
+  for (int64_t i = 0; i < d[0] * d[2]; i++) {
+    int64_t head = (i / d[2] * d[1] + row) * d[2] + i % d[2];  // of [layers, rows, heads]
+    CEL_TRY(cel_iree_move(&from->engine->device, from->view, head * d[3] * position, to->view, head * e[3] * position, n * position, err));
+  }
+  return CEL_OK;
 }
 
 static void iree_forget_row(cel_buffer *b, int64_t row) {
   if (b->type.rank != 5 || row < 0 || row >= b->type.dims[1] || b->engine->broken) return;
-  if (move_rows(b, -1, row, NULL) != CEL_OK) b->engine->broken = true;
+  if (set_row(b, -1, row, NULL) != CEL_OK) b->engine->broken = true;
 }
 
 // ---- compile ----------------------------------------------------------------------------------------
@@ -298,6 +315,7 @@ const cel_engine_driver cel_engine_iree = {
     .state = iree_state,
     .release = iree_release,
     .copy_row = iree_copy_row,
+    .move_row = iree_move_row,
     .forget_row = iree_forget_row,
     .compile = iree_compile,
     .discard = iree_discard,
