@@ -31,8 +31,9 @@ static void target_is(const char *device, const char *precision, const char *roc
   assert_string_equal(flags, want_flags);
 }
 
+#define DOUBLE " --iree-input-demote-f64-to-f32=false"
 #define INPUT "--iree-input-type=stablehlo "
-#define LOCAL INPUT "--iree-hal-target-device=local --iree-hal-local-target-device-backends=llvm-cpu --iree-llvmcpu-target-cpu=host"
+#define LOCAL INPUT "--iree-hal-target-device=local --iree-hal-local-target-device-backends=llvm-cpu --iree-llvmcpu-target-cpu=host" DOUBLE
 
 static void every_device_has_its_flags(void **state) {
   (void)state;
@@ -41,11 +42,11 @@ static void every_device_has_its_flags(void **state) {
 #endif
   target_is("local", "", "", "local-task", "f32", LOCAL);
   target_is("local-sync", "bf16", "", "local-sync", "bf16", LOCAL);
-  target_is("cuda", "", "", "cuda", "f16", INPUT "--iree-hal-target-device=cuda");
+  target_is("cuda", "", "", "cuda", "f16", INPUT "--iree-hal-target-device=cuda" DOUBLE);
   target_is("metal", "f32", "", "metal", "f32", INPUT "--iree-hal-target-device=metal");
   target_is("vulkan", "", "", "vulkan", "f16", INPUT "--iree-hal-target-device=vulkan");
-  target_is("hip", "", "gfx1151", "hip", "f16", INPUT "--iree-hal-target-device=hip --iree-rocm-target=gfx1151");
-  target_is("hip", "f32", "gfx90a:xnack+", "hip", "f32", INPUT "--iree-hal-target-device=hip --iree-rocm-target=gfx90a:xnack+");
+  target_is("hip", "", "gfx1151", "hip", "f16", INPUT "--iree-hal-target-device=hip --iree-rocm-target=gfx1151" DOUBLE);
+  target_is("hip", "f32", "gfx90a:xnack+", "hip", "f32", INPUT "--iree-hal-target-device=hip --iree-rocm-target=gfx90a:xnack+" DOUBLE);
   for (int i = 0; cel_iree_targets[i]; i++) {
     cel_iree_target t;
     assert_int_equal(cel_iree_target_find(cel_iree_targets[i], "", "gfx942", &t, NULL), CEL_OK);

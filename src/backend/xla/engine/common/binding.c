@@ -23,3 +23,10 @@ cel_status cel_binding_execute(const cel_program *p, cel_buffer *const *states, 
   }
   return CEL_OK;
 }
+
+bool cel_binding_has_states(const cel_program *p) {
+  for (int i = 0; i < p->n_params; i++) {
+    if (p->params[i].kind == CEL_PARAM_STATE) return true;
+  }
+  return false;
+}

@@ -9,5 +9,7 @@ CEL_MUST_CHECK cel_status cel_binding_compile(const cel_program *p, cel_buffer *
 // Fails where a state or an input is missing.
 CEL_MUST_CHECK cel_status cel_binding_execute(const cel_program *p, cel_buffer *const *states, const void *const *inputs,
                                               cel_err *err);
+// Does it take states, which a run consumes even if it fails?
+bool cel_binding_has_states(const cel_program *p);
 
 #endif

@@ -297,7 +297,7 @@ static cel_status iree_execute(cel_executable *x, cel_buffer *const *states, con
   if (s == CEL_OK) {
     s = cel_iree_program_run(&x->loaded, x->arguments, x->program->n_params, err);
     if (s == CEL_OK) s = take_results(x, states, results, err);
-    if (s != CEL_OK) e->broken = true;
+    if (s != CEL_OK && cel_binding_has_states(x->program)) e->broken = true;
   }
   drop_arguments(x);
   return s;

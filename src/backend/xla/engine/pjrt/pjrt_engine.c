@@ -286,7 +286,7 @@ static cel_status pjrt_execute(cel_executable *x, cel_buffer *const *states, con
   if (s == CEL_OK) {
     s = cel_pjrt_run(&e->pjrt, x->loaded, x->arguments, (size_t)x->program->n_params, x->results,
                      (size_t)x->program->n_results, err);
-    if (s != CEL_OK) e->broken = true;
+    if (s != CEL_OK && cel_binding_has_states(x->program)) e->broken = true;
   }
   drop_inputs(x);
   return s == CEL_OK ? take_results(x, states, results, err) : s;
