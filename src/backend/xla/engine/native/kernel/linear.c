@@ -20,7 +20,9 @@ bool cel_linear_same_pack(const cel_linear *a, const cel_linear *b) {
 }
 
 int64_t cel_linear_scratch_bytes(const cel_linear *w) {
-  return cel_lin_row_stride(w) * (cel_lin_i16(w) ? CEL_LIN_PANEL_I16 : CEL_LIN_PANEL_F32);
+  if (!cel_lin_i16(w)) return cel_lin_row_stride(w) * CEL_LIN_PANEL_F32;
+  int64_t rows = cel_lin_row_stride(w) * CEL_LIN_PANEL_I16;
+  return rows > CEL_LIN_BLOCK_BYTES ? rows : CEL_LIN_BLOCK_BYTES;
 }
 
 int64_t cel_linear_scale_bytes(const cel_linear *w) {
@@ -42,7 +44,7 @@ cel_linear cel_linear_rows(const cel_linear *w, int64_t first, int64_t n) {
 
 int cel_linear_row_tile(const cel_linear *w) {
   (void)w;
-  return 8;
+  return 16;
 }
 
 // Blocks of 32 with nibbles: low nibble of byte j is element j, high nibble element j + 16.

@@ -8,12 +8,12 @@
 // positions with p % 16 < 8, or the others. Formats with a bias have as many biases as scales. Tables of values
 // (IQ4_NL, IQ4_XS) are integers already; E2M1 numbers are, when doubled, with half the scale.
 //
-// One output, CEL_LIN_PREC_I16: with q = integer weights, x = int16 activations of one scale per unit,
-//   d[l]    = sum of q[p] * x[p] over the positions with p % 16 / 2 == l          (exact, int32)
-//   acc[l]  = fma((float)d[l], s * xs, acc[l])      unit after unit               (l = 0..7)
-//   bacc[l] = fma(b, xsum, bacc[l])                 bias j goes to lane j % 8
-//   y       = reduce(acc + bacc)                    reduce: cel_lin_reduce
-// |q| <= 255 and |x| <= 32767, at most 8 products a lane: below 2^26, so int32 cannot overflow.
+// One output, CEL_LIN_PREC_I16: with q = integer weights, x = int16 activations of one scale per unit, xsum = their sum
+// times that scale, unit after unit, and within a unit half after half where it has two scales:
+//   d = sum of q[p] * x[p]             (exact, int32: |q| <= 255, |x| <= 32767, at most 64 of them)
+//   y = fma((float)d, s * xs, y)
+//   y = fma(b, xsum, y)                where the format has biases
+// The AVX-512 tables keep lanes of their own instead (x86_avx512_linear.h).
 // CEL_LIN_PREC_F32: acc[p % 8] = fma(w[p], x[p], acc[p % 8]) over positions in order; plain formats, mxfp8 and fp8 have
 // units of 8 in their natural order, the last one filled with zeros.
 #ifndef CEL_XLA_NATIVE_KERNEL_LINEAR_H
@@ -30,6 +30,7 @@ enum {
   CEL_LIN_BATCH = 8,        // units whose scales are widened together
   CEL_LIN_UNIT_MAX = 64,
   CEL_LIN_PANEL_I16 = 8,    // rows unpacked together when there are several tokens
+  CEL_LIN_BLOCK_BYTES = 25 << 10,  // least scratch of the i16 kernels: a block of a panel (x86_avx2_panel.h)
   CEL_LIN_PANEL_F32 = 4,
 };
 

@@ -70,17 +70,17 @@ static float dot_i16(const cel_linear *w, const uint8_t *row, const uint8_t *pac
   const float *xs = (const void *)(packed + cel_lin_scales_at(w)), *xsum = (const void *)(packed + cel_lin_sums_at(w));
   int unit = cel_lin_unit(w), halves = cel_lin_halves(w);
   int64_t units = cel_lin_units(w);
-  float acc[8] = {0}, bacc[8] = {0};
+  bool biased = cel_lin_biased(w->format);
+  float acc = 0;
   for (int64_t u = 0; u < units; u++, q += unit, x += unit) {
-    int32_t d[8] = {0};
-    for (int v = 0; v < unit; v += 16)
-      for (int l = 0; l < 8; l++) d[l] += q[v + 2 * l] * x[v + 2 * l] + q[v + 2 * l + 1] * x[v + 2 * l + 1];
-    for (int l = 0; l < 8; l++) acc[l] = fmaf((float)d[l], s[u * halves + l / 4 * (halves - 1)] * xs[u], acc[l]);
+    int32_t d[2] = {0};
+    for (int p = 0; p < unit; p++) d[p % 16 / 8 * (halves - 1)] += q[p] * x[p];
+    for (int h = 0; h < halves; h++) {
+      acc = fmaf((float)d[h], s[u * halves + h] * xs[u], acc);
+      if (biased) acc = fmaf(b[u * halves + h], xsum[u * halves + h], acc);
+    }
   }
-  if (cel_lin_biased(w->format))
-    for (int64_t j = 0; j < units * halves; j++) bacc[j % 8] = fmaf(b[j], xsum[j], bacc[j % 8]);
-  for (int l = 0; l < 8; l++) acc[l] += bacc[l];
-  return cel_lin_reduce(acc);
+  return acc;
 }
 
 static float dot_f32(const float *w, const float *x, int64_t n) {

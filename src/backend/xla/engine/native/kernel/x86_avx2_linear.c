@@ -1,4 +1,4 @@
-// AVX2: the linear kernels on quantized weights with 16-bit activations: packing, panels, and the formats that
+// AVX2: the linear kernels on quantized weights with 16-bit activations: packing, and the formats that
 // most files have. The rest are in x86_avx2_linear_small.c.
 #include "backend/xla/engine/native/kernel/kernel.h"
 
@@ -106,95 +106,6 @@ void cel_avx2_linear_pack(const cel_linear *w, const float *x, int64_t x_stride,
     else if (cel_lin_sums(w) == 1) pack_row(w, 64, 1, x, packed);
     else pack_row(w, 64, 2, x, packed);
   }
-}
-
-// ---- panels -------------------------------------------------------------------------------------------
-
-
-static CEL_ALWAYS_INLINE void tile_mul(const tile *g, int unit, int halves, bool bias, int n_rows, int n_tokens) {
-  const int64_t units = cel_lin_units(g->w), scales = cel_lin_scales_at(g->w), sums = cel_lin_sums_at(g->w);
-  const int64_t biases = cel_lin_row_biases_at(g->w);
-  __m256 acc[2][4];
-  for (int r = 0; r < n_rows; r++)
-    for (int t = 0; t < n_tokens; t++) acc[r][t] = _mm256_setzero_ps();
-  for (int64_t u0 = 0; u0 < units; u0 += CEL_LIN_BATCH) {
-    float prod[2][4][16];
-    int n = (int)CEL_MIN(CEL_LIN_BATCH, units - u0);
-    for (int r = 0; r < n_rows; r++)
-      for (int t = 0; t < n_tokens; t++)
-        batch_products(halves, (const float *)(const void *)(g->rows + r * g->row_stride + scales) + u0 * halves,
-                       (const float *)(const void *)(g->tokens + t * g->token_stride + scales) + u0, prod[r][t]);
-    for (int k = 0; k < n; k++) {
-      const int64_t at = (u0 + k) * unit * 2;
-      __m256i q[2][4];
-      for (int r = 0; r < n_rows; r++)
-        for (int v = 0; v < unit / 16; v++) q[r][v] = load32(g->rows + r * g->row_stride + at + 32 * v);
-      for (int t = 0; t < n_tokens; t++) {
-        __m256i d[2];
-        for (int v = 0; v < unit / 16; v++) {
-          __m256i x = load32(g->tokens + t * g->token_stride + at + 32 * v);
-          for (int r = 0; r < n_rows; r++) {
-            __m256i m = _mm256_madd_epi16(q[r][v], x);
-            d[r] = v ? _mm256_add_epi32(d[r], m) : m;
-          }
-        }
-        for (int r = 0; r < n_rows; r++)
-          acc[r][t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(d[r]), unit_scale(halves, prod[r][t], k), acc[r][t]);
-      }
-    }
-  }
-  for (int r = 0; r < n_rows; r++)
-    for (int t = 0; t < n_tokens; t++) {
-      __m256 bacc = _mm256_setzero_ps();
-      const float *b = (const void *)(g->rows + r * g->row_stride + biases);
-      const float *xsum = (const void *)(g->tokens + t * g->token_stride + sums);
-      for (int64_t j = 0; bias && j < units * halves; j += 8 * halves) bacc = add_biases(halves, b + j, xsum + j, bacc);
-      g->y[t * g->y_stride + r] = reduce8(_mm256_add_ps(acc[r][t], bacc));
-    }
-}
-
-static CEL_ALWAYS_INLINE void tile_rows(tile g, int unit, int halves, bool bias, int n_rows, int64_t n_tokens) {
-  enum { WIDE = 4, NARROW = 2 };  // tokens that fit the registers with units of 32 and 64
-  const int width = unit == 32 ? WIDE : NARROW;
-  for (; n_tokens >= width; n_tokens -= width) {
-    if (unit == 32) tile_mul(&g, unit, halves, bias, n_rows, WIDE);
-    else tile_mul(&g, unit, halves, bias, n_rows, NARROW);
-    g.tokens += width * g.token_stride;
-    g.y += width * g.y_stride;
-  }
-  for (; n_tokens > 0; n_tokens--) {
-    tile_mul(&g, unit, halves, bias, n_rows, 1);
-    g.tokens += g.token_stride;
-    g.y += g.y_stride;
-  }
-}
-
-static CEL_ALWAYS_INLINE void panel_mul(tile g, int unit, int halves, bool bias, int64_t n_rows, int64_t n_tokens) {
-  for (; n_rows >= 2; n_rows -= 2) {
-    tile_rows(g, unit, halves, bias, 2, n_tokens);
-    g.rows += 2 * g.row_stride;
-    g.y += 2;
-  }
-  if (n_rows) tile_rows(g, unit, halves, bias, 1, n_tokens);
-}
-
-void cel_avx2_panel32(const tile *g, int64_t n_rows, int64_t n_tokens) {
-  panel_mul(*g, 32, 1, false, n_rows, n_tokens);
-}
-void cel_avx2_panel32_bias(const tile *g, int64_t n_rows, int64_t n_tokens) {
-  panel_mul(*g, 32, 1, true, n_rows, n_tokens);
-}
-void cel_avx2_panel32_halves(const tile *g, int64_t n_rows, int64_t n_tokens) {
-  panel_mul(*g, 32, 2, false, n_rows, n_tokens);
-}
-void cel_avx2_panel32_halves_bias(const tile *g, int64_t n_rows, int64_t n_tokens) {
-  panel_mul(*g, 32, 2, true, n_rows, n_tokens);
-}
-void cel_avx2_panel64(const tile *g, int64_t n_rows, int64_t n_tokens) {
-  panel_mul(*g, 64, 1, true, n_rows, n_tokens);
-}
-void cel_avx2_panel64_halves(const tile *g, int64_t n_rows, int64_t n_tokens) {
-  panel_mul(*g, 64, 2, true, n_rows, n_tokens);
 }
 
 // ---- formats ----------------------------------------------------------------------------------------

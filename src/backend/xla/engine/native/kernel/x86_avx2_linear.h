@@ -136,20 +136,20 @@ static CEL_ALWAYS_INLINE void unit_q6k(const uint8_t *b, int unit, __m256i *q) {
   if (k >= 2) v = _mm256_srli_epi16(v, 4);
   h = k < 2 ? _mm256_slli_epi16(h, 4 - 2 * k) : _mm256_srli_epi16(h, 2 * k - 4);  // pair k to bits 4, 5
   v = _mm256_or_si256(and8(v, set16(0x0F0F)), and8(h, set16(0x3030)));
-  q[0] = _mm256_sub_epi16(and8(v, set16(0xFF)), set16(32));
-  q[1] = _mm256_sub_epi16(_mm256_srli_epi16(v, 8), set16(32));
+  q[0] = and8(v, set16(0xFF));
+  q[1] = _mm256_srli_epi16(v, 8);
 }
 
 #include "backend/xla/engine/native/kernel/x86_avx2_small.h"
 
+// What unpack_raw leaves to be taken off every integer.
+static CEL_ALWAYS_INLINE int offset_of(lin_kind f) { return f == K_Q4_0 ? 8 : f == K_Q6_K ? 32 : 0; }
+
 // Unit k (0..7) of the batch at b; `whole` is false for the half unit that may end a row of 4-bit affine.
-static CEL_ALWAYS_INLINE void unpack_unit(lin_kind f, const uint8_t *b, int k, bool whole, __m256i *q) {
+static CEL_ALWAYS_INLINE void unpack_raw(lin_kind f, const uint8_t *b, int k, bool whole, __m256i *q) {
   const uint8_t *block = b + k * block_bytes_of(f);
   switch (f) {
-    case K_Q4_0:
-      nibbles16(block + 2, q);
-      for (int i = 0; i < 2; i++) q[i] = _mm256_sub_epi16(q[i], set16(8));
-      break;
+    case K_Q4_0: nibbles16(block + 2, q); break;
     case K_Q4_1: nibbles16(block + 4, q); break;
     case K_Q5_0:
       nibbles16(block + 6, q);
@@ -196,6 +196,12 @@ static CEL_ALWAYS_INLINE void unpack_unit(lin_kind f, const uint8_t *b, int k, b
       q[3] = _mm256_srli_epi16(v, 12);
     }
   }
+}
+
+static CEL_ALWAYS_INLINE void unpack_unit(lin_kind f, const uint8_t *b, int k, bool whole, __m256i *q) {
+  unpack_raw(f, b, k, whole, q);
+  if (!offset_of(f)) return;
+  for (int v = 0; v < unit_of(f) / 16; v++) q[v] = _mm256_sub_epi16(q[v], set16(offset_of(f)));
 }
 
 // ---- scales: s[8 * halves], b[8 * halves] of the batch whose first unit is u0 ---------------------------

@@ -5,181 +5,275 @@
 
 #include "backend/xla/engine/native/kernel/x86_avx2.h"
 #include "backend/xla/engine/native/kernel/x86_avx2_linear.h"
+#include "backend/xla/engine/native/kernel/x86_avx2_panel.h"
 
 // ---- shared by one and many tokens ------------------------------------------------------------------
-
-// prod = s * xs for one batch: 8 of them, or 16 with the activation scale doubled.
-static CEL_ALWAYS_INLINE void batch_products(int halves, const float *s, const float *xs, float *prod) {
-  __m256 x = _mm256_loadu_ps(xs);
-  if (halves == 1) {
-    _mm256_storeu_ps(prod, _mm256_mul_ps(_mm256_loadu_ps(s), x));
-    return;
-  }
-  __m256 low = _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
-  __m256 high = _mm256_permutevar8x32_ps(x, _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7));
-  _mm256_storeu_ps(prod, _mm256_mul_ps(_mm256_loadu_ps(s), low));
-  _mm256_storeu_ps(prod + 8, _mm256_mul_ps(_mm256_loadu_ps(s + 8), high));
-}
-
-static CEL_ALWAYS_INLINE __m256 unit_scale(int halves, const float *prod, int k) {
-  if (halves == 1) return _mm256_broadcast_ss(prod + k);
-  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_broadcast_ss(prod + 2 * k)), _mm_broadcast_ss(prod + 2 * k + 1),
-                              1);
-}
-
-static CEL_ALWAYS_INLINE __m256 add_biases(int halves, const float *b, const float *xsum, __m256 bacc) {
-  for (int h = 0; h < halves; h++)
-    bacc = _mm256_fmadd_ps(_mm256_loadu_ps(b + 8 * h), _mm256_loadu_ps(xsum + 8 * h), bacc);
-  return bacc;
-}
 
 static CEL_ALWAYS_INLINE bool is_whole(lin_kind f, const cel_linear *w, int64_t u) {
   return f != K_AFFINE4_G32 || (u + 1) * 64 <= w->cols;
 }
 
+// Eight vectors of eight as columns: lane i of in[j] becomes lane j of in[i].
+static CEL_ALWAYS_INLINE void transpose8(__m256i *v) {
+  __m256i a[8], b[8];
+  for (int i = 0; i < 8; i += 2) {
+    a[i] = _mm256_unpacklo_epi32(v[i], v[i + 1]);
+    a[i + 1] = _mm256_unpackhi_epi32(v[i], v[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4)
+    for (int k = 0; k < 2; k++) {
+      b[i + 2 * k] = _mm256_unpacklo_epi64(a[i + k], a[i + k + 2]);
+      b[i + 2 * k + 1] = _mm256_unpackhi_epi64(a[i + k], a[i + k + 2]);
+    }
+  for (int i = 0; i < 4; i++) {
+    v[i] = _mm256_permute2x128_si256(b[i], b[i + 4], 0x20);
+    v[i + 4] = _mm256_permute2x128_si256(b[i], b[i + 4], 0x31);
+  }
+}
+
+// Scales (or biases) of 8 rows, a row after the other, as they are used: [unit and half][8 rows].
+static CEL_ALWAYS_INLINE void by_unit(int halves, float (*by_row)[16], float *out, int stride) {
+  for (int h = 0; h < halves; h++) {
+    __m256i v[8];
+    for (int r = 0; r < 8; r++) v[r] = load32((const uint8_t *)(by_row[r] + 8 * h));
+    transpose8(v);
+    for (int i = 0; i < 8; i++) _mm256_storeu_si256((void *)(out + (8 * h + i) * stride), v[i]);
+  }
+}
+
+// Where 8 rows from `row` on begin; those behind `last` stand for rows that are not there.
+typedef struct eight_rows {
+  int64_t index[8];
+  const uint8_t *at[8];
+} eight_rows;
+
+static CEL_ALWAYS_INLINE eight_rows rows_from(const cel_linear *w, int64_t row, int64_t last) {
+  eight_rows e;
+  for (int r = 0; r < 8; r++) {
+    e.index[r] = CEL_MIN(row + r, last);
+    e.at[r] = w->w + e.index[r] * w->w_row_bytes;
+  }
+  return e;
+}
+
+// Formats whose blocks of a unit each begin with an f16 scale, and a bias where they have one.
+static CEL_ALWAYS_INLINE bool leading_scale(lin_kind f) {
+  return f == K_Q4_0 || f == K_Q4_1 || f == K_Q5_0 || f == K_Q5_1 || f == K_Q8_0 || f == K_Q8_1 || f == K_IQ4_NL;
+}
+
+// The f16 at `offset` of each row.
+static CEL_ALWAYS_INLINE __m256 column_f16(const eight_rows *e, int64_t offset) {
+  __m128i v = _mm_cvtsi32_si128(cel_lin_u16(e->at[0] + offset));
+  v = _mm_insert_epi16(v, cel_lin_u16(e->at[1] + offset), 1);
+  v = _mm_insert_epi16(v, cel_lin_u16(e->at[2] + offset), 2);
+  v = _mm_insert_epi16(v, cel_lin_u16(e->at[3] + offset), 3);
+  v = _mm_insert_epi16(v, cel_lin_u16(e->at[4] + offset), 4);
+  v = _mm_insert_epi16(v, cel_lin_u16(e->at[5] + offset), 5);
+  v = _mm_insert_epi16(v, cel_lin_u16(e->at[6] + offset), 6);
+  v = _mm_insert_epi16(v, cel_lin_u16(e->at[7] + offset), 7);
+  return _mm256_cvtph_ps(v);
+}
+
+static CEL_ALWAYS_INLINE void leading_scales(lin_kind f, const eight_rows *e, int64_t offset, int64_t n, float *s, float *b,
+                                             int stride) {
+  for (int64_t k = 0; k < n; k++, offset += block_bytes_of(f)) {
+    _mm256_storeu_ps(s + k * stride, column_f16(e, offset));
+    if (biased(f)) _mm256_storeu_ps(b + k * stride, column_f16(e, offset + 2));
+  }
+}
+
+// Scales and biases of n units from u0 on, whose bytes begin `offset` into each row.
+static CEL_ALWAYS_INLINE void eight_scales(lin_kind f, const cel_linear *w, const eight_rows *e, int64_t offset, int64_t u0,
+                                           int64_t n, float *s, float *b, int stride) {
+  if (leading_scale(f)) {
+    leading_scales(f, e, offset, n, s, b, stride);
+    return;
+  }
+  float rows_s[8][16], rows_b[8][16];
+  for (int r = 0; r < 8; r++) batch_scales(f, w, e->at[r] + offset, e->index[r], u0, n, rows_s[r], rows_b[r]);
+  by_unit(halves_of(f), rows_s, s, stride);
+  if (biased(f)) by_unit(halves_of(f), rows_b, b, stride);
+}
+
 // ---- one token --------------------------------------------------------------------------------------
 
-typedef struct activations {
-  const int16_t *q;
-  const float *scale, *sum;
-} activations;
-
-static CEL_ALWAYS_INLINE activations activations_at(const cel_linear *w, const uint8_t *packed) {
-  return (activations){(const void *)packed, (const void *)(packed + cel_lin_scales_at(w)),
-                       (const void *)(packed + cel_lin_sums_at(w))};
+// Lane by lane, the sums of the four lanes of each half of four vectors: the low half's in lanes 0..3, the
+// high half's in lanes 4..7.
+static CEL_ALWAYS_INLINE __m256i add_across4(const __m256i *d) {
+  __m256i a = _mm256_add_epi32(_mm256_unpacklo_epi32(d[0], d[1]), _mm256_unpackhi_epi32(d[0], d[1]));
+  __m256i b = _mm256_add_epi32(_mm256_unpacklo_epi32(d[2], d[3]), _mm256_unpackhi_epi32(d[2], d[3]));
+  return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
 }
 
-static CEL_ALWAYS_INLINE __m256 add_unit(lin_kind f, const uint8_t *p, int k, bool whole, const int16_t *x,
-                                         const float *prod, __m256 acc) {
+// The dot product of one unit by lanes, without what offset_of says.
+static CEL_ALWAYS_INLINE __m256i unit_dot(lin_kind f, const uint8_t *p, int k, bool whole, const __m256i *x) {
   __m256i q[4], d = _mm256_setzero_si256();
-  unpack_unit(f, p, k, whole, q);
+  unpack_raw(f, p, k, whole, q);
   for (int v = 0; v < unit_of(f) / 16; v++) {
-    __m256i m = _mm256_madd_epi16(q[v], load32((const uint8_t *)(x + 16 * v)));
+    __m256i m = _mm256_madd_epi16(q[v], x[v]);
     d = v ? _mm256_add_epi32(d, m) : m;
   }
-  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(d), unit_scale(halves_of(f), prod, k), acc);
+  return settled(d);
 }
 
-// Products of scales of a whole row, and its bias sum: apart from the integer sums, which then need not wait
-// for them. The row's bytes come to the nearest cache here.
-static CEL_ALWAYS_INLINE __m256 row_products(lin_kind f, const cel_linear *w, int64_t row, const activations *x,
-                                             float *prod) {
-  const int halves = halves_of(f);
-  const int64_t units = cel_lin_units(w);
-  const uint8_t *p = w->w + row * w->w_row_bytes;
-  __m256 bacc = _mm256_setzero_ps();
-  for (int64_t u0 = 0; u0 < units; u0 += CEL_LIN_BATCH, p += batch_bytes_of(f)) {
-    float s[16], b[16];
-    batch_scales(f, w, p, row, u0, CEL_MIN(CEL_LIN_BATCH, units - u0), s, b);
-    batch_products(halves, s, x->scale + u0, prod + u0 * halves);
-    if (biased(f)) bacc = add_biases(halves, b, x->sum + u0 * halves, bacc);
+static CEL_ALWAYS_INLINE __m256i four_dots(lin_kind f, const uint8_t *const *rows, int64_t offset, int k, bool whole,
+                                           const __m256i *x) {
+  __m256i d[4];
+  for (int r = 0; r < 4; r++) d[r] = unit_dot(f, rows[r] + offset, k, whole, x);
+  return settled(add_across4(d));
+}
+
+// One unit of eight rows: acc, by row, goes on by its product and bias. `less`: see offset_of, by half.
+static CEL_ALWAYS_INLINE __m256 add_unit(lin_kind f, __m256i low, __m256i high, const float *s, const float *b,
+                                         const float *xs, const float *xsum, const int32_t *less, __m256 acc) {
+  __m256i sum[2] = {_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31)};
+  if (halves_of(f) == 1) sum[0] = _mm256_add_epi32(sum[0], sum[1]);
+  for (int h = 0; h < halves_of(f); h++) {
+    if (offset_of(f)) sum[h] = _mm256_sub_epi32(sum[h], _mm256_set1_epi32(less[h]));
+    __m256 scale = _mm256_mul_ps(_mm256_loadu_ps(s + 8 * h), _mm256_broadcast_ss(xs));
+    acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[h]), scale, acc);
+    if (biased(f)) acc = _mm256_fmadd_ps(_mm256_loadu_ps(b + 8 * h), _mm256_broadcast_ss(xsum + h), acc);
   }
-  return bacc;
+  return acc;
+}
+
+// offset_of times the sum of each unit (half) of the token, for all rows alike.
+static CEL_ALWAYS_INLINE void sum_offsets(lin_kind f, const cel_linear *w, const uint8_t *packed, int32_t *less) {
+  if (!offset_of(f)) return;
+  for (int64_t u = 0; u < cel_lin_units(w); u++, packed += 2 * unit_of(f)) {
+    __m256i d[4];
+    for (int v = 0; v < unit_of(f) / 16; v++) d[v] = _mm256_madd_epi16(load32(packed + 32 * v), set16(offset_of(f)));
+    for (int v = 1; v < unit_of(f) / 16; v++) d[0] = _mm256_add_epi32(d[0], d[v]);
+    __m256i all[4] = {d[0], d[0], d[0], d[0]}, sum = add_across4(all);
+    int32_t low = _mm256_cvtsi256_si32(sum), high = _mm256_extract_epi32(sum, 4);
+    less[u * halves_of(f)] = halves_of(f) == 1 ? low + high : low;
+    if (halves_of(f) == 2) less[u * 2 + 1] = high;
+  }
 }
 
 static CEL_ALWAYS_INLINE void prefetch_batch(lin_kind f, const uint8_t *p) {
   for (int line = 0; line < batch_bytes_of(f); line += 64) _mm_prefetch((const char *)p + line, _MM_HINT_T0);
 }
 
-static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const uint8_t *packed, float *y, int64_t row,
-                                        int n_rows, float *prod) {
+// Rows [row, row + 8), but none behind `end`.
+static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const uint8_t *packed, const int32_t *less,
+                                        float *y, int64_t row, int64_t end) {
   const int unit = unit_of(f), halves = halves_of(f);
-  const activations x = activations_at(w, packed);
-  const int64_t units = cel_lin_units(w), step = w->w_row_bytes, width = cel_lin_round(units, CEL_LIN_BATCH) * halves;
-  const uint8_t *p = w->w + row * step;
-  __m256 acc[4], bacc[4];
-  for (int r = 0; r < n_rows; r++) {
-    acc[r] = _mm256_setzero_ps();
-    bacc[r] = row_products(f, w, row + r, &x, prod + r * width);
-  }
-  const int16_t *xq = x.q;
-  int64_t u0 = 0;
-  for (; u0 + CEL_LIN_BATCH <= units; u0 += CEL_LIN_BATCH, p += batch_bytes_of(f), xq += CEL_LIN_BATCH * unit) {
-    for (int r = 0; r < n_rows; r++) prefetch_batch(f, p + (r + n_rows) * step);
+  const int16_t *xq = (const void *)packed;
+  const float *xs = (const void *)(packed + cel_lin_scales_at(w)), *xsum = (const void *)(packed + cel_lin_sums_at(w));
+  const int64_t units = cel_lin_units(w), ahead = 8 * w->w_row_bytes;
+  const eight_rows e = rows_from(w, row, end - 1);
+  __m256 acc = _mm256_setzero_ps();
+  int64_t offset = 0;
+  for (int64_t u0 = 0; u0 < units; u0 += CEL_LIN_BATCH, offset += batch_bytes_of(f)) {
+    const int64_t n = CEL_MIN(CEL_LIN_BATCH, units - u0);
+    float s[16 * 8], b[16 * 8];
+    eight_scales(f, w, &e, offset, u0, n, s, b, 8);
+    for (int r = 0; r < 8; r++) prefetch_batch(f, e.at[r] + offset + ahead);
 #pragma GCC unroll 8
-    for (int k = 0; k < CEL_LIN_BATCH; k++)
-      for (int r = 0; r < n_rows; r++)
-        acc[r] = add_unit(f, p + r * step, k, is_whole(f, w, u0 + k), xq + k * unit, prod + r * width + u0 * halves, acc[r]);
+    for (int k = 0; k < CEL_LIN_BATCH; k++) {
+      if (k >= n) break;
+      const int64_t u = u0 + k;
+      const bool whole = is_whole(f, w, u);
+      __m256i x[4];
+      for (int v = 0; v < unit / 16; v++) x[v] = load32((const uint8_t *)(xq + u * unit + 16 * v));
+      __m256i low = four_dots(f, e.at, offset, k, whole, x), high = four_dots(f, e.at + 4, offset, k, whole, x);
+      acc = add_unit(f, low, high, s + 8 * k * halves, b + 8 * k * halves, xs + u, xsum + u * halves, less + u * halves, acc);
+    }
   }
-  for (int k = 0; k < units - u0; k++)
-    for (int r = 0; r < n_rows; r++)
-      acc[r] = add_unit(f, p + r * step, k, is_whole(f, w, u0 + k), xq + k * unit, prod + r * width + u0 * halves, acc[r]);
-  for (int r = 0; r < n_rows; r++) y[row + r] = reduce8(_mm256_add_ps(acc[r], bacc[r]));
-}
-
-static CEL_ALWAYS_INLINE void gemv(lin_kind f, const cel_linear *w, const uint8_t *packed, float *y, int64_t begin,
-                                   int64_t end, float *prod) {
-  enum { ROWS = 2 };
-  int64_t r = begin;
-  for (; r + ROWS <= end; r += ROWS) gemv_rows(f, w, packed, y, r, ROWS, prod);
-  for (; r < end; r++) gemv_rows(f, w, packed, y, r, 1, prod);
+  store_first(y + row, CEL_MIN(8, end - row), acc);
 }
 
 // ---- many tokens ------------------------------------------------------------------------------------
 
-static CEL_ALWAYS_INLINE void unpack_row(lin_kind f, const cel_linear *w, int64_t row, uint8_t *out) {
-  const int unit = unit_of(f), halves = halves_of(f);
-  const int64_t units = cel_lin_units(w);
-  const uint8_t *p = w->w + row * w->w_row_bytes;
-  float *s = (float *)(void *)(out + cel_lin_row_scales_at(w)), *b = (float *)(void *)(out + cel_lin_row_biases_at(w));
-  for (int64_t u0 = 0; u0 < units; u0 += CEL_LIN_BATCH, p += batch_bytes_of(f)) {
-    int n = (int)CEL_MIN(CEL_LIN_BATCH, units - u0);
-    batch_scales(f, w, p, row, u0, n, s + u0 * halves, b + u0 * halves);
+// Eight rows' units [u0, u0 + n) into one half of a panel: see x86_avx2_panel.h.
+static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const eight_rows *e, int64_t u0, int64_t n,
+                                          cel_avx2_panel *p, int half) {
+  enum { ROWS = CEL_AVX2_PANEL_ROWS };
+  const int halves = halves_of(f), vectors = unit_of(f) / 16;
+  int64_t offset = u0 / CEL_LIN_BATCH * batch_bytes_of(f);
+  for (int64_t i = 0; i < n; i += CEL_LIN_BATCH, offset += batch_bytes_of(f)) {
+    const int64_t here = CEL_MIN(CEL_LIN_BATCH, n - i);
+    eight_scales(f, w, e, offset, u0 + i, here, p->s + i * halves * ROWS + 8 * half, p->b + i * halves * ROWS + 8 * half,
+                 ROWS);
 #pragma GCC unroll 8
     for (int k = 0; k < CEL_LIN_BATCH; k++) {
-      if (k >= n) break;
-      __m256i q[4];
-      unpack_unit(f, p, k, is_whole(f, w, u0 + k), q);
-      for (int v = 0; v < unit / 16; v++) _mm256_storeu_si256((void *)(out + ((u0 + k) * unit + 16 * v) * 2), q[v]);
+      if (k >= here) break;
+      __m256i q[8][4];
+      for (int r = 0; r < 8; r++) unpack_unit(f, e->at[r] + offset, k, is_whole(f, w, u0 + i + k), q[r]);
+      int16_t *out = p->q + (i + k) * unit_of(f) * ROWS + 16 * half;
+      for (int v = 0; v < vectors; v++) {
+        __m256i t[8];
+        for (int r = 0; r < 8; r++) t[r] = q[r][v];
+        transpose8(t);
+        for (int j = 0; j < 8; j++) {
+          int pair = halves == 1 ? 8 * v + j : 4 * (j / 4 * vectors + v) + j % 4;
+          _mm256_storeu_si256((void *)(out + pair * 2 * ROWS), t[j]);
+        }
+      }
     }
   }
 }
 
-typedef struct tile {  // n_rows unpacked rows against n_tokens packed tokens
-  const cel_linear *w;
-  const uint8_t *rows, *tokens;
-  int64_t row_stride, token_stride;
-  float *y;  // of the first row and token
-  int64_t y_stride;
-} tile;
-
-// x86_avx2_linear.c: unpacked rows against packed tokens, by unit, scales per unit and biases; apart from the
-// formats, so that the tiles are compiled once per shape.
-typedef void cel_avx2_panel(const tile *g, int64_t n_rows, int64_t n_tokens);
-cel_avx2_panel cel_avx2_panel32, cel_avx2_panel32_bias, cel_avx2_panel32_halves, cel_avx2_panel32_halves_bias,
-    cel_avx2_panel64, cel_avx2_panel64_halves;
-
-static CEL_ALWAYS_INLINE void panel(lin_kind f, const tile *g, int64_t n_rows, int64_t n_tokens) {
+static CEL_ALWAYS_INLINE void multiply_panel(lin_kind f, const cel_avx2_tile *t, int64_t n_tokens) {
   const bool two = halves_of(f) == 2;
-  if (unit_of(f) == 64) (two ? cel_avx2_panel64_halves : cel_avx2_panel64)(g, n_rows, n_tokens);
-  else if (biased(f)) (two ? cel_avx2_panel32_halves_bias : cel_avx2_panel32_bias)(g, n_rows, n_tokens);
-  else (two ? cel_avx2_panel32_halves : cel_avx2_panel32)(g, n_rows, n_tokens);
+  if (unit_of(f) == 64) (two ? cel_avx2_panel64_halves : cel_avx2_panel64)(t, n_tokens);
+  else if (biased(f)) (two ? cel_avx2_panel32_halves_bias : cel_avx2_panel32_bias)(t, n_tokens);
+  else (two ? cel_avx2_panel32_halves : cel_avx2_panel32)(t, n_tokens);
 }
 
-// Tokens go in blocks whose activations stay in the second-level cache while panels pass by.
+// All panels of rows against one block of tokens along one stretch of the sum: its activations stay in the
+// second-level cache, a panel in the nearest.
+static CEL_ALWAYS_INLINE void gemm_block(lin_kind f, const cel_linear *w, cel_avx2_tile t, int64_t n_tokens, int64_t u,
+                                         int64_t begin, int64_t end, cel_avx2_panel *panel) {
+  t.panel = panel;
+  t.first = u == 0;
+  for (int64_t r = begin; r < end; r += CEL_AVX2_PANEL_ROWS) {
+    const eight_rows low = rows_from(w, r, end - 1), high = rows_from(w, r + 8, end - 1);
+    unpack_rows(f, w, &low, u, t.units, panel, 0);
+    if (r + 8 < end) unpack_rows(f, w, &high, u, t.units, panel, 1);
+    cel_avx2_tile here = t;
+    here.y += r;
+    here.rows = CEL_MIN(CEL_AVX2_PANEL_ROWS, end - r);
+    multiply_panel(f, &here, n_tokens);
+  }
+}
+
+// Units to a stretch of the sum: equal ones, of whole batches.
+static CEL_ALWAYS_INLINE int64_t stretch(lin_kind f, int64_t units) {
+  const int64_t most = CEL_AVX2_PANEL_COLS / unit_of(f) / CEL_LIN_BATCH * CEL_LIN_BATCH, n = (units + most - 1) / most;
+  return CEL_MIN(most, cel_lin_round((units + n - 1) / n, CEL_LIN_BATCH));
+}
+
 static CEL_ALWAYS_INLINE void gemm(lin_kind f, const cel_linear *w, const uint8_t *packed, int64_t pack_stride,
                                    int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,
-                                   uint8_t *scratch) {
-  enum { CACHE = 256 * 1024 };
-  const int64_t stride = cel_lin_row_stride(w), block = CEL_MAX(16, CACHE / cel_linear_pack_bytes(w) / 4 * 4);
-  for (int64_t t = 0; t < n_tokens; t += block)
-    for (int64_t r = begin; r < end; r += CEL_LIN_PANEL_I16) {
-      int64_t rows = CEL_MIN(CEL_LIN_PANEL_I16, end - r);
-      for (int64_t i = 0; i < rows; i++) unpack_row(f, w, r + i, scratch + i * stride);
-      tile g = {w, scratch, packed + t * pack_stride, stride, pack_stride, y + t * y_stride + r, y_stride};
-      panel(f, &g, rows, CEL_MIN(block, n_tokens - t));
+                                   cel_avx2_panel *panel) {
+  enum { TOKENS = 96 };
+  const int64_t units = cel_lin_units(w), block = stretch(f, units);
+  const uint8_t *s = packed + cel_lin_scales_at(w), *sum = packed + cel_lin_sums_at(w);
+  for (int64_t i = 0; i < n_tokens; i += TOKENS)
+    for (int64_t u = 0; u < units; u += block) {
+      cel_avx2_tile t = {.units = CEL_MIN(block, units - u), .x_stride = pack_stride, .y_stride = y_stride,
+                         .x = packed + i * pack_stride + u * unit_of(f) * 2, .xs = s + i * pack_stride + u * 4,
+                         .xsum = sum + i * pack_stride + u * halves_of(f) * 4, .y = y + i * y_stride};
+      gemm_block(f, w, t, CEL_MIN(TOKENS, n_tokens - i), u, begin, end, panel);
     }
 }
 
 // A body for kind K_f, named mul_f.
 typedef void mul_body(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
-                      int64_t y_stride, int64_t begin, int64_t end, uint8_t *scratch);
-#define CEL_AVX2_MUL(f)                                                                                       \
-  static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride,           \
-                                   int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,  \
-                                   uint8_t *scratch) {                                                        \
-    if (n_tokens == 1) gemv(K_##f, w, packed, y, begin, end, (float *)(void *)scratch);                       \
-    else gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, scratch);                     \
+                      int64_t y_stride, int64_t begin, int64_t end, void *scratch);
+#define CEL_AVX2_MUL(f)                                                                                        \
+  static CEL_NOINLINE void one_##f(const cel_linear *w, const uint8_t *packed, float *y, int64_t begin,        \
+                                   int64_t end, int32_t *less) {                                               \
+    sum_offsets(K_##f, w, packed, less);                                                                       \
+    for (int64_t r = begin; r < end; r += 8) gemv_rows(K_##f, w, packed, less, y, r, end);                     \
+  }                                                                                                            \
+  static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride,            \
+                                   int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,   \
+                                   void *scratch) {                                                            \
+    if (n_tokens == 1) one_##f(w, packed, y, begin, end, scratch);                                             \
+    else gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, scratch);                      \
   }
 #define CEL_AVX2_BODY(f) [K_##f] = mul_##f,
 

@@ -10,6 +10,12 @@
 
 static CEL_ALWAYS_INLINE __m256 set8(float x) { return _mm256_set1_ps(x); }
 
+// Here the value is in a register: else compilers regroup an unrolled sum, gather all its products first, and spill.
+static CEL_ALWAYS_INLINE __m256i settled(__m256i v) {
+  __asm__("" : "+x"(v));
+  return v;
+}
+
 // The first n (0..8) floats, zeros behind them; reads no further.
 static CEL_ALWAYS_INLINE __m256i first_lanes(int64_t n) {
   __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
