@@ -38,7 +38,7 @@ static cel_status describe(const cel_json *cfg, const cel_json *root, cel_arena 
 const cel_family cel_family_apertus = {
     .name = "apertus",
     .model_types = {"apertus"},
-    .gguf_archs = {NULL},
+    .gguf_archs = {"apertus"},
     .special = "q/k head norms, an MLP without a gate and a learnt activation in every layer",
     .describe = describe,
 };

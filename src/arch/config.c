@@ -108,6 +108,14 @@ static cel_status number_states(cel_arch *a, cel_err *err) {
   return CEL_OK;
 }
 
+// Attention within chunks of the text: Llama 4's, which no family here has.
+static cel_status refuse_chunks(const cel_json *cfg, const cel_json *root, cel_err *err) {
+  static const char key[] = "attention_chunk_size";
+  if (!cel_json_get(cfg, key)) return CEL_OK;
+  return cel_keys_refuse((cel_keys){cfg, cfg == root ? "" : "text_config."}, key, cel_json_get(cfg, key), CEL_UNSUPPORTED,
+                         "null: attention within chunks is not supported", err);
+}
+
 cel_status cel_arch_from_config(const cel_json *config, const cel_json *generation_config, cel_arena *arena,
                                 cel_arch *out, cel_err *err) {
   const cel_json *cfg;
@@ -117,6 +125,7 @@ cel_status cel_arch_from_config(const cel_json *config, const cel_json *generati
   if (!family) return refuse_type(cfg, config, err);
   if (generation_config && !cel_json_is_object(generation_config))
     return cel_fail(err, CEL_MALFORMED, "the generation_config is no JSON object");
+  CEL_TRY(refuse_chunks(cfg, config, err));
   *out = (cel_arch){.family = family, .model_type = word, .bos = -1};
   CEL_TRY(family->describe(cfg, config, arena, out, err));
   CEL_TRY(number_states(out, err));

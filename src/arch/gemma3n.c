@@ -145,7 +145,7 @@ static cel_status describe(const cel_json *cfg, const cel_json *root, cel_arena 
 const cel_family cel_family_gemma3n = {
     .name = "gemma3n",
     .model_types = {"gemma3n_text", "gemma3n"},
-    .gguf_archs = {NULL},
+    .gguf_archs = {"gemma3n"},
     .special = "planes predicted and corrected around each layer, an embedding per layer, shared keys and values, cut gates",
     .describe = describe,
 };

@@ -87,7 +87,9 @@ static cel_status read_blocks(const cel_json *cfg, cel_arena *arena, cel_arch *a
   cel_keys k = {cfg, ""};
   int rope_of[2];
   name_weights(a);
-  a->norm = CEL_NORM_RMS_PLUS_ONE;
+  bool folded = false;
+  CEL_TRY(cel_keys_bool(k, "mlxcel_norm_plus_one_folded", &folded, err));
+  a->norm = folded ? CEL_NORM_RMS : CEL_NORM_RMS_PLUS_ONE;
   a->qk_norm = CEL_QK_NORM_HEAD;
   a->out_gate = true;
   CEL_TRY(cel_arch_read_attention_bias(k, "attention_bias", false, a, err));
@@ -100,7 +102,10 @@ static cel_status read_blocks(const cel_json *cfg, cel_arena *arena, cel_arch *a
 static cel_status describe(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a, cel_err *err) {
   CEL_TRY(cel_arch_read_common(cfg, root, &defaults, a, err));
   CEL_TRY(read_blocks(cfg, arena, a, err));
-  name_grouped(a);
+  bool apart = false;  // a GGUF file's
+  CEL_TRY(cel_keys_bool((cel_keys){cfg, ""}, "mlxcel_delta_separate", &apart, err));
+  if (apart) name_separate(a);
+  else name_grouped(a);
   CEL_TRY(read_experts(cfg, &experts, a, err));
   return cel_arch_read_qwen_sparse_layers(cfg, a, err);
 }
@@ -124,7 +129,7 @@ static cel_status describe5_moe(const cel_json *cfg, const cel_json *root, cel_a
 const cel_family cel_family_qwen3_next = {
     .name = "qwen3_next",
     .model_types = {"qwen3_next"},
-    .gguf_archs = {NULL},
+    .gguf_archs = {"qwen3next"},
     .special = "gated delta nets with a state, every fourth layer a gated attention; experts and a shared one behind a switch",
     .describe = describe,
 };

@@ -103,7 +103,7 @@ const cel_family cel_family_dots1 = {
 const cel_family cel_family_exaone_moe = {
     .name = "exaone_moe",
     .model_types = {"exaone_moe"},
-    .gguf_archs = {NULL},
+    .gguf_archs = {"exaone-moe"},
     .special = "EXAONE 4's attention behind norms, sigmoid router with a correction, shared experts",
     .describe = describe_exaone,
 };

@@ -27,6 +27,22 @@ static const cel_gguf_name lfm2[] = {
   {"ffn_gate_exps", "feed_forward.experts.gate_proj"}, {"ffn_up_exps", "feed_forward.experts.up_proj"},
   {"ffn_down_exps", "feed_forward.experts.down_proj"}, {NULL, NULL}};
 
+static const cel_gguf_name apertus[] = {{"attn_norm", "attention_layernorm"}, {"ffn_norm", "feedforward_layernorm"}, {NULL, NULL}};
+static const cel_gguf_name gemma3n[] = {
+  {"ffn_norm", "pre_feedforward_layernorm"}, {"per_layer_token_embd", "model.embed_tokens_per_layer"},
+  {"per_layer_model_proj", "model.per_layer_model_projection"}, {"per_layer_proj_norm", "model.per_layer_projection_norm"},
+  {"altup_proj", "model.altup_projections"}, {"altup_unembd_proj", "model.altup_unembed_projections"},
+  {"altup_router", "altup.modality_router"}, {"altup_router_norm", "altup.router_norm"},
+  {"altup_predict_coef", "altup.prediction_coefs"}, {"altup_correct_coef", "altup.correction_coefs"},
+  {"altup_correct_scale.weight", "altup.correct_output_scale"}, {"laurel_l", "laurel.linear_left"},
+  {"laurel_r", "laurel.linear_right"}, {"laurel_post_norm", "laurel.post_laurel_norm"}, {"inp_gate", "per_layer_input_gate"},
+  {"proj", "per_layer_projection"}, {"post_norm", "post_per_layer_input_norm"}, {NULL, NULL}};
+static const cel_gguf_name qwen3next[] = {
+  {"attn_qkv", "linear_attn.in_proj_qkv"}, {"attn_gate", "linear_attn.in_proj_z"}, {"ssm_conv1d", "linear_attn.conv1d"},
+  {"ssm_dt.bias", "linear_attn.dt_bias"}, {"ssm_norm", "linear_attn.norm"}, {"ssm_out", "linear_attn.out_proj"},
+  {"ssm_a", "ssm_a"}, {"ssm_ba", "ssm_ba"},  // in another form: gguf_layers.c
+  {"post_attention_norm", "post_attention_layernorm"}, {NULL, NULL}};
+
 // ---- architectures ----------------------------------------------------------------------------------
 
 enum {
@@ -37,46 +53,52 @@ enum {
 };
 
 static const cel_gguf_arch archs[] = {
-  {"llama", "llama", NEIGHBOURS, NULL, NULL, cel_gguf_llama},  // Mistral's and Mixtral's files, too
-  {"qwen2", "qwen2", NO_KEY, NULL, NULL, NULL},
-  {"qwen3", "qwen3", 0, NULL, NULL, NULL},
-  {"qwen2moe", "qwen2_moe", NO_KEY, NULL, NULL, cel_gguf_qwen2moe},
-  {"qwen3moe", "qwen3_moe", 0, NULL, NULL, cel_gguf_qwen3moe},
-  {"gemma", "gemma", PLUS_ONE | GELU, NULL, NULL, NULL},
-  {"gemma2", "gemma2", PLUS_ONE | GELU | WINDOW, NULL, four_norms, cel_gguf_gemma2},
-  {"gemma3", "gemma3_text", PLUS_ONE | GELU | WINDOW, NULL, four_norms, cel_gguf_gemma3},
-  {"phi3", "phi3", NO_KEY | WINDOW, NULL, gate_up, cel_gguf_phi3},
-  {"phimoe", "phimoe", WINDOW, NULL, NULL, cel_gguf_phimoe},
-  {"olmo", "olmo", NEIGHBOURS, "", NULL, cel_gguf_olmo},
-  {"olmo2", "olmo2", WINDOW_LIST, NULL, post_norm, cel_gguf_olmo2},
-  {"olmoe", "olmoe", 0, NULL, NULL, cel_gguf_qwen2moe},
-  {"granite", "granite", NEIGHBOURS | HALF_HEADS, NULL, NULL, cel_gguf_granite},
-  {"granitemoe", "granitemoe", NEIGHBOURS | HALF_HEADS, NULL, NULL, cel_gguf_granitemoe},
-  {"minicpm", "minicpm", NEIGHBOURS, NULL, NULL, cel_gguf_minicpm},
-  {"minicpm3", "minicpm3", LATENT, NULL, NULL, cel_gguf_minicpm3},
-  {"starcoder2", "starcoder2", MEAN, "norm_epsilon", starcoder2, cel_gguf_use_bias},
-  {"stablelm", "stablelm", MEAN | HALF_HEADS | PARTIAL, "layer_norm_eps", stablelm, cel_gguf_stablelm},
-  {"command-r", "cohere", MEAN, "layer_norm_eps", NULL, cel_gguf_cohere},
-  {"cohere2", "cohere2", MEAN | HALF_HEADS | WINDOW, "layer_norm_eps", NULL, cel_gguf_cohere},
-  {"deepseek", "deepseek", NEIGHBOURS | HALF_HEADS, NULL, NULL, cel_gguf_deepseek},
-  {"deepseek2", "deepseek_v2", LATENT | SPLIT_KV, NULL, NULL, cel_gguf_deepseek2},
-  {"chatglm", "glm", PARTIAL, NULL, gate_up, NULL},
-  {"glm4", "glm4", PARTIAL, NULL, glm4, NULL},
-  {"glm4moe", "glm4_moe", PARTIAL, NULL, post_norm, cel_gguf_glm4moe},
-  {"dots1", "dots1", 0, NULL, NULL, cel_gguf_glm4moe},
-  {"exaone", "exaone", 0, NULL, NULL, NULL},
-  {"exaone4", "exaone4", WINDOW_LIST, NULL, post_norm, cel_gguf_make_window},
-  {"gpt-oss", "gpt_oss", WINDOW, NULL, post_norm, cel_gguf_gptoss},
-  {"lfm2", "lfm2", KV_BY_LAYER, "norm_eps", lfm2, cel_gguf_lfm2},
-  {"lfm2moe", "lfm2_moe", KV_BY_LAYER, "norm_eps", lfm2, cel_gguf_lfm2moe},
-  {"smollm3", "smollm3", NEIGHBOURS, NULL, NULL, NULL},
-  {"internlm2", "llama", NEIGHBOURS, NULL, NULL, NULL},  // its fused product is cut by the converter
-  {"seed_oss", "seed_oss", 0, NULL, post_norm, cel_gguf_seed_oss},
-  {"ernie4_5", "ernie4_5", NO_KEY, NULL, NULL, cel_gguf_use_bias},
-  {"ernie4_5-moe", "ernie4_5_moe", NO_KEY, NULL, NULL, cel_gguf_erniemoe},
-  {"arcee", "arcee", NEIGHBOURS, NULL, NULL, NULL},
-  {"nemotron", "nemotron", MEAN | PLUS_ONE | PARTIAL, "norm_eps", NULL, NULL},
-  {"hunyuan-dense", "hunyuan_v1_dense", 0, NULL, hunyuan, NULL},
+  {"llama", "llama", NEIGHBOURS, NULL, NULL, cel_gguf_llama, NULL},  // Mistral's and Mixtral's files, too
+  {"qwen2", "qwen2", NO_KEY, NULL, NULL, NULL, NULL},
+  {"qwen3", "qwen3", 0, NULL, NULL, NULL, NULL},
+  {"qwen2moe", "qwen2_moe", NO_KEY, NULL, NULL, cel_gguf_qwen2moe, NULL},
+  {"qwen3moe", "qwen3_moe", 0, NULL, NULL, cel_gguf_qwen3moe, NULL},
+  {"gemma", "gemma", PLUS_ONE | GELU, NULL, NULL, NULL, NULL},
+  {"gemma2", "gemma2", PLUS_ONE | GELU | WINDOW, NULL, four_norms, cel_gguf_gemma2, NULL},
+  {"gemma3", "gemma3_text", PLUS_ONE | GELU | WINDOW, NULL, four_norms, cel_gguf_gemma3, NULL},
+  {"phi3", "phi3", NO_KEY | WINDOW, NULL, gate_up, cel_gguf_phi3, NULL},
+  {"phimoe", "phimoe", WINDOW, NULL, NULL, cel_gguf_phimoe, NULL},
+  {"olmo", "olmo", NEIGHBOURS, "", NULL, cel_gguf_olmo, NULL},
+  {"olmo2", "olmo2", WINDOW_LIST, NULL, post_norm, cel_gguf_olmo2, NULL},
+  {"olmoe", "olmoe", 0, NULL, NULL, cel_gguf_qwen2moe, NULL},
+  {"granite", "granite", NEIGHBOURS | HALF_HEADS, NULL, NULL, cel_gguf_granite, NULL},
+  {"granitemoe", "granitemoe", NEIGHBOURS | HALF_HEADS, NULL, NULL, cel_gguf_granitemoe, NULL},
+  {"minicpm", "minicpm", NEIGHBOURS, NULL, NULL, cel_gguf_minicpm, NULL},
+  {"minicpm3", "minicpm3", LATENT, NULL, NULL, cel_gguf_minicpm3, NULL},
+  {"starcoder2", "starcoder2", MEAN, "norm_epsilon", starcoder2, cel_gguf_use_bias, NULL},
+  {"stablelm", "stablelm", MEAN | HALF_HEADS | PARTIAL, "layer_norm_eps", stablelm, cel_gguf_stablelm, NULL},
+  {"command-r", "cohere", MEAN, "layer_norm_eps", NULL, cel_gguf_cohere, NULL},
+  {"cohere2", "cohere2", MEAN | HALF_HEADS | WINDOW, "layer_norm_eps", NULL, cel_gguf_cohere, NULL},
+  {"deepseek", "deepseek", NEIGHBOURS | HALF_HEADS, NULL, NULL, cel_gguf_deepseek, NULL},
+  {"deepseek2", "deepseek_v2", LATENT | SPLIT_KV, NULL, NULL, cel_gguf_deepseek2, NULL},
+  {"chatglm", "glm", PARTIAL, NULL, gate_up, NULL, NULL},
+  {"glm4", "glm4", PARTIAL, NULL, glm4, NULL, NULL},
+  {"glm4moe", "glm4_moe", PARTIAL, NULL, post_norm, cel_gguf_glm4moe, NULL},
+  {"dots1", "dots1", 0, NULL, NULL, cel_gguf_glm4moe, NULL},
+  {"exaone", "exaone", 0, NULL, NULL, NULL, NULL},
+  {"exaone4", "exaone4", WINDOW_LIST, NULL, post_norm, cel_gguf_make_window, NULL},
+  {"gpt-oss", "gpt_oss", WINDOW, NULL, post_norm, cel_gguf_gptoss, NULL},
+  {"lfm2", "lfm2", KV_BY_LAYER, "norm_eps", lfm2, cel_gguf_lfm2, NULL},
+  {"lfm2moe", "lfm2_moe", KV_BY_LAYER, "norm_eps", lfm2, cel_gguf_lfm2moe, NULL},
+  {"smollm3", "smollm3", NEIGHBOURS, NULL, NULL, NULL, NULL},
+  {"internlm2", "llama", NEIGHBOURS, NULL, NULL, NULL, NULL},  // its fused product is cut by the converter
+  {"seed_oss", "seed_oss", 0, NULL, post_norm, cel_gguf_seed_oss, NULL},
+  {"ernie4_5", "ernie4_5", NO_KEY, NULL, NULL, cel_gguf_use_bias, NULL},
+  {"ernie4_5-moe", "ernie4_5_moe", NO_KEY, NULL, NULL, cel_gguf_erniemoe, NULL},
+  {"arcee", "arcee", NEIGHBOURS, NULL, NULL, NULL, NULL},
+  {"nemotron", "nemotron", MEAN | PLUS_ONE | PARTIAL, "norm_eps", NULL, NULL, NULL},
+  {"hunyuan-dense", "hunyuan_v1_dense", 0, NULL, hunyuan, NULL, NULL},
+  {"exaone-moe", "exaone_moe", 0, NULL, NULL, cel_gguf_exaonemoe, NULL},
+  {"mistral3", "ministral3", NEIGHBOURS, NULL, NULL, cel_gguf_mistral3, NULL},
+  {"granitehybrid", "granitemoehybrid", NEIGHBOURS | HALF_HEADS | KV_BY_LAYER, NULL, NULL, cel_gguf_granitehybrid, NULL},
+  {"apertus", "apertus", 0, NULL, apertus, NULL, cel_gguf_apertus_tensors},
+  {"gemma3n", "gemma3n_text", GELU, NULL, gemma3n, cel_gguf_gemma3n, cel_gguf_gemma3n_tensors},
+  {"qwen3next", "qwen3_next", PLUS_ONE | PARTIAL, NULL, qwen3next, cel_gguf_qwen3next, cel_gguf_qwen3next_tensors},
 };
 
 const cel_gguf_arch *cel_gguf_find_arch(const cel_gguf *g) {

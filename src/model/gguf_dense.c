@@ -91,3 +91,21 @@ cel_status cel_gguf_olmo2(cel_gguf_maker *m) {
 cel_status cel_gguf_seed_oss(cel_gguf_maker *m) {
   return cel_gguf_put_bool(m, "attention_out_bias", cel_gguf_in_layers(m, "self_attn.o_proj.bias"));
 }
+
+// Ministral 3, whose queries grow; without a temperature it is a Mistral (Small 3.1) in the same clothes. Unlike DeepSeek's,
+// this yarn_log_multiplier is mscale_all_dim itself, and mscale is the same.
+cel_status cel_gguf_mistral3(cel_gguf_maker *m) {
+  double beta, mscale;
+  bool grows, found;
+  cel_json *scaling = cel_json_object_get(m->config, "rope_scaling");
+  CEL_TRY(cel_gguf_real(m, "attention.temperature_scale", &beta, &grows));
+  if (!grows || !scaling) {
+    CEL_TRY(cel_gguf_put_null(m, "sliding_window"));
+    return cel_gguf_put_word(m, "model_type", "mistral");
+  }
+  CEL_TRY(cel_gguf_put_num(m, scaling, "llama_4_scaling_beta", beta));
+  CEL_TRY(cel_gguf_real(m, "rope.scaling.yarn_log_multiplier", &mscale, &found));
+  if (!found || mscale == 0) return CEL_OK;
+  CEL_TRY(cel_gguf_put_num(m, scaling, "mscale", mscale));
+  return cel_gguf_put_num(m, scaling, "mscale_all_dim", mscale);
+}

@@ -118,6 +118,11 @@ cel_status cel_gguf_glm4moe(cel_gguf_maker *m) {
   return put_dense_and_shared(m, "first_k_dense_replace", "n_shared_experts");
 }
 
+cel_status cel_gguf_exaonemoe(cel_gguf_maker *m) {
+  CEL_TRY(cel_gguf_make_window(m));
+  return put_dense_and_shared(m, "first_k_dense_replace", "num_shared_experts");
+}
+
 cel_status cel_gguf_erniemoe(cel_gguf_maker *m) {
   CEL_TRY(cel_gguf_copy_size(m, "interleave_moe_layer_step", "moe_layer_interval"));
   CEL_TRY(cel_gguf_put_bool(m, "use_bias", cel_gguf_in_layers(m, "self_attn.q_proj.bias")));

@@ -42,6 +42,8 @@ typedef struct cel_gguf_arch {
   const char *eps_key;         // NULL: rms_norm_eps; "": no key
   const cel_gguf_name *names;  // of its own, before the common ones; NULL: none
   cel_status (*more)(cel_gguf_maker *m);  // what only this one has; NULL: nothing
+  // Adds what a folder has as tensors of its own; the list is not sorted yet. NULL: nothing.
+  cel_status (*tensors)(const cel_gguf *g, cel_tensor_list *list, cel_err *err);
 } cel_gguf_arch;
 
 const cel_gguf_arch *cel_gguf_find_arch(const cel_gguf *g);  // NULL: no row, or no general.architecture
@@ -96,10 +98,20 @@ CEL_MUST_CHECK cel_status cel_gguf_deepseek2(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_minicpm3(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_glm4moe(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_erniemoe(cel_gguf_maker *m);
+CEL_MUST_CHECK cel_status cel_gguf_exaonemoe(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_gptoss(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_lfm2(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_lfm2moe(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_granitemoe(cel_gguf_maker *m);
+
+// ---- gguf_layers.c -----------------------------------------------------------------------------------
+
+CEL_MUST_CHECK cel_status cel_gguf_apertus_tensors(const cel_gguf *g, cel_tensor_list *list, cel_err *err);
+CEL_MUST_CHECK cel_status cel_gguf_granitehybrid(cel_gguf_maker *m);
+CEL_MUST_CHECK cel_status cel_gguf_gemma3n(cel_gguf_maker *m);
+CEL_MUST_CHECK cel_status cel_gguf_gemma3n_tensors(const cel_gguf *g, cel_tensor_list *list, cel_err *err);
+CEL_MUST_CHECK cel_status cel_gguf_qwen3next(cel_gguf_maker *m);
+CEL_MUST_CHECK cel_status cel_gguf_qwen3next_tensors(const cel_gguf *g, cel_tensor_list *list, cel_err *err);
 
 // ---- gguf_dense.c -----------------------------------------------------------------------------------
 
@@ -114,5 +126,6 @@ CEL_MUST_CHECK cel_status cel_gguf_use_bias(cel_gguf_maker *m);  // one key for 
 CEL_MUST_CHECK cel_status cel_gguf_olmo(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_olmo2(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_seed_oss(cel_gguf_maker *m);
+CEL_MUST_CHECK cel_status cel_gguf_mistral3(cel_gguf_maker *m);
 
 #endif

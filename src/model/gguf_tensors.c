@@ -15,7 +15,7 @@ cel_status cel_gguf_tensors(const cel_gguf *g, cel_tensor_list *out, cel_err *er
     for (int k = 0; k < t.rank; k++) t.dims[k] = from->dims[t.rank - 1 - k];
     CEL_TRY(cel_tensor_list_add(out, &t, CEL_STR(""), cel_str_of(name), err));
   }
-  return CEL_OK;
+  return arch && arch->tensors ? arch->tensors(g, out, err) : CEL_OK;
 }
 
 cel_status cel_gguf_check_kind(const cel_gguf *g, cel_err *err) {

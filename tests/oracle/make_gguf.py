@@ -25,6 +25,7 @@ from conversion import ModelBase, get_model_class
 from make_tiny import TINY
 from reference import DATA, setup, tolerance, versions, write_json
 from tiny import PLAIN, convert_folder, find
+from tiny_mla import CPM_ROPE
 from twins_gguf import byte_tokens
 
 SMALL = dict(vocab_size=64, hidden_size=32, intermediate_size=32)
@@ -75,6 +76,15 @@ SOURCES = {
     "phimoe": dict(SMALL, rope_parameters=dict(PLAIN, original_max_position_embeddings=4096)),
     "hunyuan": dict(HEAD, max_position_embeddings=32768, rope_parameters=dict(PLAIN, rope_type="dynamic", factor=1.0, alpha=1000.0)),
     "internlm2": dict(SMALL, attention_bias=False),
+    "exaonemoe": HEAD,
+    "ministral3": HEAD,
+    "minicpm3": dict(SMALL, qk_nope_head_dim=16, v_head_dim=16, dim_model_base=256,
+                     rope_parameters=dict(CPM_ROPE, original_max_position_embeddings=256)),
+    "granite4-dense": dict(vocab_size=64),  # the class wants heads of Mamba that go into the width
+    "apertus": SMALL,
+    "gemma3n": dict(vocab_size=64, vocab_size_per_layer_input=64, altup_num_inputs=4, hidden_size=32, intermediate_size=[32] * 4,
+                    head_dim=16, laurel_rank=16, hidden_size_per_layer_input=16),
+    "qwen3next": dict(HEAD, moe_intermediate_size=32, shared_expert_intermediate_size=32),
 }
 
 
@@ -92,16 +102,19 @@ def write_tokenizer(model):
 
 # What published configs have and transformers 5 does not write.
 PUBLISHED = {"cohere2": dict(rotary_pct=1.0), "phimoe": dict(architectures=["PhiMoEForCausalLM"]),
-             "exaone": dict(architectures=["ExaoneForCausalLM"], activation_function="silu")}
+             "exaone": dict(architectures=["ExaoneForCausalLM"], activation_function="silu"),
+             "granitemoehybrid": dict(layer_types=["attention", "attention"])}
 
 
 def convert(folder, path):
     hparams = ModelBase.load_hparams(Path(folder), False)
     hparams.update(PUBLISHED.get(hparams["model_type"], {}))
-    model = get_model_class(hparams["architectures"][0], False)(
-        Path(folder), gguf.LlamaFileType.MOSTLY_BF16, Path(path), hparams=hparams)
+    kind = get_model_class(hparams["architectures"][0], False)
+    kind.no_mtp = True
+    outer = kind(Path(folder), gguf.LlamaFileType.MOSTLY_BF16, Path(path), hparams=hparams)
+    model = getattr(outer, "impl", outer)
     model.set_vocab = lambda: write_tokenizer(model)
-    model.write()
+    outer.write()
 
 
 def make(source):
@@ -113,7 +126,7 @@ def make(source):
         seed, (cases, logits), _ = find(name, tiny, folder)
         if tiny.convert:
             convert_folder(tiny, folder)
-        if source == "gemma3":  # the converter looks into it for the length
+        if source.startswith("gemma3"):  # the converter looks into it for the length
             Path(folder, "tokenizer.json").write_text(json.dumps({"model": {"vocab": {str(i): i for i in range(64)}}, "added_tokens": []}))
         convert(folder, os.path.join(out, "model.gguf"))
     np.save(os.path.join(out, "logits.npy"), logits)

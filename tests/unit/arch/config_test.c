@@ -357,6 +357,9 @@ static void wrong_schedules_are_named(void **state) {
   REFUSE(OF("llama", ",\"layer_types\":[\"full_attention\",\"full_attention\",\"full_attention\",\"sliding_attention\"]"),
          CEL_MALFORMED, "layer 3", "sliding_window");
   REFUSE(OF("gemma3", ",\"sliding_window\":null"), CEL_MALFORMED, "layer 0", "sliding_window");
+  REFUSE(OF("llama", ",\"layer_types\":[\"full_attention\",\"chunked_attention\",\"full_attention\",\"full_attention\"]"),
+         CEL_UNSUPPORTED, "entry 1", "chunked_attention", "sliding_attention");
+  REFUSE(OF("llama", ",\"attention_chunk_size\":8192"), CEL_UNSUPPORTED, "attention_chunk_size", "8192", "chunks");
 }
 
 static void long_values_are_cut_in_messages(void **state) {
