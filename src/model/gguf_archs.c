@@ -49,7 +49,7 @@ enum {
   NEIGHBOURS = CEL_GGUF_NEIGHBOURS, PLUS_ONE = CEL_GGUF_PLUS_ONE, MEAN = CEL_GGUF_LAYER_NORM, NO_KEY = CEL_GGUF_NO_QKV_KEY,
   LATENT = CEL_GGUF_LATENT, HALF_HEADS = CEL_GGUF_HALF_HEADS, GELU = CEL_GGUF_GELU, PARTIAL = CEL_GGUF_PARTIAL,
   KV_BY_LAYER = CEL_GGUF_KV_BY_LAYER, SPLIT_KV = CEL_GGUF_SPLIT_KV, WINDOW = CEL_GGUF_WINDOW,
-  WINDOW_LIST = CEL_GGUF_WINDOW | CEL_GGUF_WINDOW_LIST,
+  WINDOW_LIST = CEL_GGUF_WINDOW | CEL_GGUF_WINDOW_LIST, READ_ONLY = CEL_GGUF_READ_ONLY,
 };
 
 static const cel_gguf_arch archs[] = {
@@ -93,12 +93,12 @@ static const cel_gguf_arch archs[] = {
   {"arcee", "arcee", NEIGHBOURS, NULL, NULL, NULL, NULL},
   {"nemotron", "nemotron", MEAN | PLUS_ONE | PARTIAL, "norm_eps", NULL, NULL, NULL},
   {"hunyuan-dense", "hunyuan_v1_dense", 0, NULL, hunyuan, NULL, NULL},
-  {"exaone-moe", "exaone_moe", 0, NULL, NULL, cel_gguf_exaonemoe, NULL},
-  {"mistral3", "ministral3", NEIGHBOURS, NULL, NULL, cel_gguf_mistral3, NULL},
-  {"granitehybrid", "granitemoehybrid", NEIGHBOURS | HALF_HEADS | KV_BY_LAYER, NULL, NULL, cel_gguf_granitehybrid, NULL},
-  {"apertus", "apertus", 0, NULL, apertus, NULL, cel_gguf_apertus_tensors},
-  {"gemma3n", "gemma3n_text", GELU, NULL, gemma3n, cel_gguf_gemma3n, cel_gguf_gemma3n_tensors},
-  {"qwen3next", "qwen3_next", PLUS_ONE | PARTIAL, NULL, qwen3next, cel_gguf_qwen3next, cel_gguf_qwen3next_tensors},
+  {"exaone-moe", "exaone_moe", READ_ONLY, NULL, NULL, cel_gguf_exaonemoe, NULL},
+  {"mistral3", "ministral3", NEIGHBOURS | READ_ONLY, NULL, NULL, cel_gguf_mistral3, NULL},
+  {"granitehybrid", "granitemoehybrid", NEIGHBOURS | HALF_HEADS | KV_BY_LAYER | READ_ONLY, NULL, NULL, cel_gguf_granitehybrid, NULL},
+  {"apertus", "apertus", READ_ONLY, NULL, apertus, NULL, cel_gguf_apertus_tensors},
+  {"gemma3n", "gemma3n_text", GELU | READ_ONLY, NULL, gemma3n, cel_gguf_gemma3n, cel_gguf_gemma3n_tensors},
+  {"qwen3next", "qwen3_next", PLUS_ONE | PARTIAL | READ_ONLY, NULL, qwen3next, cel_gguf_qwen3next, cel_gguf_qwen3next_tensors},
 };
 
 const cel_gguf_arch *cel_gguf_find_arch(const cel_gguf *g) {
@@ -122,6 +122,7 @@ const cel_gguf_arch *cel_gguf_arch_of_type(const char *model_type) {
     if (!strcmp(model_type, written_as[i].model_type)) arch = written_as[i].arch;
   }
   for (int i = 0; i < CEL_COUNT(archs); i++) {
+    if (archs[i].traits & CEL_GGUF_READ_ONLY) continue;
     if (!strcmp(arch ? arch : model_type, arch ? archs[i].arch : archs[i].model_type)) return &archs[i];
   }
   return NULL;

@@ -33,6 +33,7 @@ typedef enum cel_gguf_trait {
   CEL_GGUF_SPLIT_KV = 512,    // kv_b is kept in two parts, that of k turned
   CEL_GGUF_WINDOW = 1024,     // has a key for its sliding window
   CEL_GGUF_WINDOW_LIST = 2048,  // and a list of the layers that slide
+  CEL_GGUF_READ_ONLY = 4096,  // files of it are read, and not written
 } cel_gguf_trait;
 
 // One row per general.architecture that is read.
