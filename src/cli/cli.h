@@ -110,6 +110,7 @@ void cli_npy_free(cli_npy *a);
 // ---- cmd_taps.c: mlxcel xla taps -------------------------------------------------------------------------
 
 int cli_xla_taps(const cli_options *o);
+int cli_xla_export(const cli_options *o);  // cmd_xla_export.c
 int cli_xla_micro(const cli_options *o);  // cmd_micro.c: mlxcel xla micro-oracle
 
 // ---- interrupt.c: Ctrl-C -----------------------------------------------------------------------------

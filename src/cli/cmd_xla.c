@@ -188,9 +188,10 @@ int cmd_xla(const cli_options *o) {
   if (!strcmp(what, "explain")) return emit_or_explain(o, true);
   if (!strcmp(what, "run")) return run(o);
   if (!strcmp(what, "cache")) return cache(o);
+  if (!strcmp(what, "export")) return cli_xla_export(o);
   if (!strcmp(what, "micro-oracle")) return cli_xla_micro(o);
   if (!strcmp(what, "taps")) return cli_xla_taps(o);
-  return cli_usage("say which tool: mlxcel xla emit, run, explain, cache, taps or micro-oracle (mlxcel xla --help shows how)");
+  return cli_usage("say which tool: mlxcel xla emit, export, run, explain, cache, taps or micro-oracle (mlxcel xla --help shows how)");
 }
 
 #else

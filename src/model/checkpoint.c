@@ -213,3 +213,16 @@ void cel_checkpoint_close(cel_checkpoint *c) {
 const cel_tensor *cel_checkpoint_find(const cel_checkpoint *c, const char *name) {
   return cel_tensor_list_find(c->tensors, c->n_tensors, name);
 }
+
+bool cel_checkpoint_place(const cel_checkpoint *c, const cel_tensor *t, const char **file, int64_t *offset) {
+  if (t->parts || t->swapped) return false;
+  for (int64_t i = 0; i < c->priv->n_maps; i++) {
+    const cel_map *m = &c->priv->maps[i].map;
+    uintptr_t at = (uintptr_t)t->data, from = (uintptr_t)m->data;
+    if (at < from || at - from > (uintptr_t)m->bytes || (uintptr_t)m->bytes - (at - from) < (uintptr_t)t->bytes) continue;
+    *file = c->priv->maps[i].path;
+    *offset = (int64_t)(at - from);
+    return true;
+  }
+  return false;
+}

@@ -78,6 +78,10 @@ CEL_MUST_CHECK cel_status cel_checkpoint_touch(const cel_checkpoint *c, bool (*p
 
 const cel_tensor *cel_checkpoint_find(const cel_checkpoint *c, const char *name);  // NULL when absent
 
+// Where a tensor lies: in which file, from which byte on. False of one that is in no one place of a file as the program sees it
+// (in parts, turned round, or made when the file was read).
+bool cel_checkpoint_place(const cel_checkpoint *c, const cel_tensor *t, const char **file, int64_t *offset);
+
 // A linear or embedding weight as the graph needs it: plain, GGUF blocks, or MLX.
 typedef struct cel_weight {
   const char *name;           // module path without ".weight"

@@ -67,6 +67,7 @@ TABLE = {
 # behind that header the reference evaluator is used as the library it is.
 EXCEPTIONS = {
     "cli/cmd_xla.c": [XLA + "/xla_tools.h"],
+    "cli/cmd_xla_export.c": [XLA + "/xla_tools.h"],
     "cli/cmd_taps.c": [XLA + "/xla_taps.h", XLA + "/diag/compare.h"],
     "cli/cmd_micro.c": [XLA + "/xla_micro.h"],
     "cli/cmd_diff.c": [XLA + "/xla_taps.h", XLA + "/diag/compare.h"],

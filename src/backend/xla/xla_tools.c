@@ -34,6 +34,56 @@ cel_status cel_xla_tool_emit(const cel_arch *arch, const cel_checkpoint *c, cons
   return s;
 }
 
+static const char *safetensors_word(cel_etype e) {
+  static const char *const words[] = {
+      [CEL_ET_PRED] = "BOOL", [CEL_ET_I8] = "I8",     [CEL_ET_I16] = "I16",   [CEL_ET_I32] = "I32", [CEL_ET_I64] = "I64",
+      [CEL_ET_UI8] = "U8",    [CEL_ET_UI16] = "U16",  [CEL_ET_UI32] = "U32",  [CEL_ET_UI64] = "U64", [CEL_ET_BF16] = "BF16",
+      [CEL_ET_F16] = "F16",   [CEL_ET_F32] = "F32",   [CEL_ET_F64] = "F64",
+  };
+  return (int)e >= 0 && (int)e < CEL_COUNT(words) ? words[e] : NULL;
+}
+
+static cel_status tell(const char *kind, const char *name, const cel_hlo_type *t, int donated,
+                       void (*value)(void *context, const cel_xla_value *v), void *context, cel_err *err) {
+  char type[160];
+  cel_hlo_type_text(t, type, sizeof type);
+  const char *word = t->kind == CEL_HLO_KIND_TENSOR ? safetensors_word(t->etype) : NULL;
+  if (!word) return cel_fail(err, CEL_UNSUPPORTED, "%s is %s, for which safetensors has no word", name, type);
+  cel_xla_value v = {kind, name, type, word, t->rank, t->dims, cel_hlo_bytes(t), donated};
+  value(context, &v);
+  return CEL_OK;
+}
+
+static cel_status tell_all(const cel_program *p, void (*value)(void *context, const cel_xla_value *v), void *context, cel_err *err) {
+  static const char *const kinds[] = {[CEL_PARAM_WEIGHT] = "weight", [CEL_PARAM_INPUT] = "input", [CEL_PARAM_STATE] = "state"};
+  for (int i = 0; i < p->n_params; i++) {
+    const cel_param *q = &p->params[i];
+    CEL_TRY(tell(kinds[q->kind], q->name, q->type, q->kind == CEL_PARAM_STATE ? q->alias_result : -1, value, context, err));
+  }
+  for (int r = 0; r < p->n_results; r++) {
+    const char *name = "logits";
+    for (int i = 0; i < p->n_params; i++) {
+      if (p->params[i].kind == CEL_PARAM_STATE && p->params[i].alias_result == r) name = p->params[i].name;
+    }
+    CEL_TRY(tell("result", name, p->entry->result_types[r], -1, value, context, err));
+  }
+  return CEL_OK;
+}
+
+cel_status cel_xla_tool_describe(const cel_arch *arch, const cel_checkpoint *c, const cel_emit_options *options, cel_buf *out,
+                                 void (*value)(void *context, const cel_xla_value *v), void *context, cel_err *err) {
+  cel_hlo_module *m;
+  cel_program *p;
+  cel_emit_options o = *options;
+  o.dots = CEL_HLO_DOTS_F32;  // other compilers are told the precision
+  CEL_TRY(emit(arch, c, &o, &m, err));
+  CEL_TRY(cel_program_new(m, NULL, &p, err));
+  cel_status s = cel_hlo_print(p->module, out, err);
+  if (s == CEL_OK) s = tell_all(p, value, context, err);
+  cel_program_free(p);
+  return s;
+}
+
 // ---- explain ---------------------------------------------------------------------------------------
 
 static cel_status bind(const cel_engine_driver *d, cel_engine *e, const cel_program *p, const cel_checkpoint *c,

@@ -11,6 +11,21 @@
 // The text of an entry point of a model.
 CEL_MUST_CHECK cel_status cel_xla_tool_emit(const cel_arch *arch, const cel_checkpoint *checkpoint,
                                             const cel_emit_options *options, cel_buf *out, cel_err *err);
+// An argument or a result of an emitted function.
+typedef struct cel_xla_value {
+  const char *kind;   // "weight", "input", "state", "result"
+  const char *name;   // the checkpoint's name of a weight, the walk's word for others, of a result "logits" or its state's name
+  const char *type;   // "tensor<4x2xbf16>"
+  const char *dtype;  // the word of safetensors for its elements: "BF16"
+  int rank;
+  const int64_t *dims;
+  int64_t bytes;
+  int donated;        // a state: the result that is its new value; others: -1
+} cel_xla_value;
+// The same text, with what the function takes and gives, in order.
+CEL_MUST_CHECK cel_status cel_xla_tool_describe(const cel_arch *arch, const cel_checkpoint *checkpoint,
+                                                const cel_emit_options *options, cel_buf *out,
+                                                void (*value)(void *context, const cel_xla_value *v), void *context, cel_err *err);
 // The native engine's plan of an entry point, in words.
 CEL_MUST_CHECK cel_status cel_xla_tool_explain(const cel_arch *arch, const cel_checkpoint *checkpoint,
                                                const cel_emit_options *options, int n_threads, cel_buf *out,
