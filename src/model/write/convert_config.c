@@ -110,6 +110,10 @@ static cel_status rename_keys(const cel_conversion *v, cel_json *config, cel_err
     CEL_TRY(put(config, rows[i].to, cel_json_deep_copy(value), err));
   }
   if (v->arch.mla.kv_rank) CEL_TRY(put(config, "num_key_value_heads", cel_json_integer(v->arch.n_q), err));  // GGUF counts the latent
+  const cel_rope *r = &v->arch.ropes[0];
+  if (v->arch.n_ropes && r->type == CEL_ROPE_LONGROPE) {  // transformers looks for it here, too
+    CEL_TRY(put(config, "original_max_position_embeddings", cel_json_integer((int64_t)r->original_max_position), err));
+  }
   // A class's default may be an id that this vocabulary does not have.
   return cel_json_object_get(config, "pad_token_id") ? CEL_OK : put(config, "pad_token_id", cel_json_null(), err);
 }
