@@ -19,7 +19,7 @@ typedef struct cel_carry_source {
 
 typedef void cel_carry_note(void *context, const char *text);
 
-// Byte-level BPE and BPE in SentencePiece's manner (byte fallback, U+2581 for spaces). *out's lists live in `arena`, its
+// Byte-level BPE, BPE in SentencePiece's manner (byte fallback, U+2581 for spaces), Unigram, BERT's WordPiece. *out's lists live in `arena`, its
 // strings there or in the JSON value.
 CEL_MUST_CHECK cel_status cel_carry_to_gguf(const cel_carry_source *from, cel_arena *arena, cel_gguf_vocab *out,
                                             cel_carry_note *note, void *context, cel_err *err);

@@ -3,31 +3,19 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
-#include "text/carry.h"
+#include "text/carry_private.h"
 #include "text/gguf_pre.h"
 #include "text/scan.h"
 #include "text/tokenizer.h"
 
-enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 };
+enum { NORMAL = CEL_GGUF_TOKEN_NORMAL, UNKNOWN = CEL_GGUF_TOKEN_UNKNOWN, CONTROL = CEL_GGUF_TOKEN_CONTROL,
+       USER_DEFINED = CEL_GGUF_TOKEN_USER_DEFINED, UNUSED = CEL_GGUF_TOKEN_UNUSED, BYTE = CEL_GGUF_TOKEN_BYTE };
 
-#define LOW_LINE_BLOCK "\xE2\x96\x81"  // U+2581, what stands for a space
+#define LOW_LINE_BLOCK CEL_SPACE_MARK
 
-typedef struct carrier {
-  const cel_carry_source *from;
-  const cel_json *model, *vocab;
-  cel_arena *arena;
-  cel_gguf_vocab *out;
-  cel_str *tokens;
-  int32_t *types;
-  bool spm;
-  cel_carry_note *note;
-  void *context;
-  cel_err *err;
-} carrier;
+typedef cel_carrier carrier;
 
-static cel_status refuse(const carrier *c, const char *what) {
-  return cel_fail(c->err, CEL_UNSUPPORTED, "%s: %s; GGUF has no words for such a tokenizer", c->from->name, what);
-}
+static cel_status refuse(const carrier *c, const char *what) { return cel_carry_refuse(c, what); }
 
 static cel_status oom(const carrier *c) { return cel_fail_oom(c->err, "a vocabulary"); }
 
@@ -35,8 +23,8 @@ static void note(const carrier *c, const char *text) {
   if (c->note) c->note(c->context, text);
 }
 
-static cel_str str_of(const cel_json *v) { return (cel_str){cel_json_string_value(v), cel_json_string_length(v)}; }
-static bool is_type(const cel_json *step, const char *type) { return !strcmp(cel_json_string(step, "type", ""), type); }
+static cel_str str_of(const cel_json *v) { return cel_carry_str(v); }
+static bool is_type(const cel_json *step, const char *type) { return cel_carry_is(step, type); }
 
 // ---- which kind -------------------------------------------------------------------------------------------
 
@@ -109,8 +97,14 @@ static void read_norm(const cel_json *step, cutting *k, bool *blocks, bool *nfc)
   }
 }
 
+static bool is_unigram(const carrier *c) { return cel_str_is(c->out->model, "t5"); }
+static bool is_wordpiece(const carrier *c) { return cel_str_is(c->out->model, "bert"); }
+
 static cel_status find_kind(carrier *c) {
   cutting k = {0};
+  const char *type = cel_json_string(c->model, "type", "");
+  if (!strcmp(type, "Unigram")) return cel_carry_unigram_kind(c);
+  if (!strcmp(type, "WordPiece")) return cel_carry_wordpiece_kind(c);
   bool blocks = false, nfc = false, fallback = cel_json_bool(c->model, "byte_fallback", false);
   read_norm(cel_json_get(c->from->json, "normalizer"), &k, &blocks, &nfc);
   read_pre(cel_json_get(c->from->json, "pre_tokenizer"), &k);
@@ -165,12 +159,12 @@ static cel_status put_vocab(carrier *c) {
 
 static cel_status put_added(carrier *c) {
   const cel_json *list = cel_json_get(c->from->json, "added_tokens");
-  const char *unk = cel_json_string(c->model, "unk_token", NULL);
+  const char *unk = cel_json_string(c->model, "unk_token", is_unigram(c) && c->out->unk >= 0 ? c->tokens[c->out->unk].p : NULL);
   bool flags = false;
   for (size_t i = 0; i < cel_json_array_size(list); i++) {
     const cel_json *a = cel_json_array_get(list, i), *content = cel_json_get(a, "content"), *id = cel_json_get(a, "id");
     if (!cel_json_is_string(content) || cel_json_string_length(content) == 0) continue;
-    bool special = cel_json_bool(a, "special", false), is_unk = c->spm && unk && !strcmp(cel_json_string_value(content), unk);
+    bool special = cel_json_bool(a, "special", false), is_unk = (c->spm || is_unigram(c)) && unk && !strcmp(cel_json_string_value(content), unk);
     flags |= cel_json_bool(a, "lstrip", false) || cel_json_bool(a, "rstrip", false) || cel_json_bool(a, "single_word", false);
     const cel_json *known = cel_json_object_get(c->vocab, cel_json_string_value(content));
     CEL_TRY(put_token(c, known ? known : id, str_of(content), is_unk ? UNKNOWN : special ? CONTROL : USER_DEFINED));
@@ -187,7 +181,8 @@ static cel_status make_tokens(carrier *c) {
   c->out->tokens = c->tokens;
   c->out->types = c->types;
   c->out->n_tokens = n;
-  CEL_TRY(put_vocab(c));
+  if (is_unigram(c)) CEL_TRY(cel_carry_unigram_tokens(c));
+  else CEL_TRY(is_wordpiece(c) ? cel_carry_wordpiece_tokens(c) : put_vocab(c));
   CEL_TRY(put_added(c));
   for (int64_t i = 0; i < n; i++) {
     if (c->tokens[i].p) continue;
@@ -319,7 +314,7 @@ static void find_ids(carrier *c) {
   v->bos = find_token(c, cel_json_get(config, "bos_token"));
   v->eos = find_token(c, cel_json_get(config, "eos_token"));
   v->pad = find_token(c, cel_json_get(config, "pad_token"));
-  v->unk = find_token(c, cel_json_get(c->model, "unk_token"));
+  if (v->unk < 0) v->unk = find_token(c, cel_json_get(c->model, "unk_token"));
   if (v->unk < 0) v->unk = find_token(c, cel_json_get(config, "unk_token"));
   v->eot = v->eom = -1;
   for (int i = 0; i < c->from->n_ends; i++) {
@@ -338,9 +333,16 @@ static cel_status find_frame(carrier *c, const int32_t *with, int64_t n_with, co
   while (ahead + n_bare <= n_with && memcmp(with + ahead, bare, (size_t)n_bare * sizeof *bare) != 0) ahead++;
   int64_t behind = n_with - n_bare - ahead;
   if (behind < 0 || ahead > 1 || behind > 1) return refuse(c, "a post_processor that adds more than one token ahead or behind");
+  if (is_wordpiece(c)) {
+    if (!ahead || !behind) return refuse(c, "a WordPiece model that puts no tokens around a text");
+    c->out->cls = with[0];
+    c->out->sep = with[n_with - 1];
+    return CEL_OK;
+  }
   c->out->add_bos = ahead == 1;
   c->out->add_eos = behind == 1;
   if (ahead) c->out->bos = with[0];
+  if (behind && c->out->eos < 0) c->out->eos = with[n_with - 1];
   if (behind && c->out->eos != with[n_with - 1]) return refuse(c, "a post_processor that ends texts with another token than eos_token");
   return CEL_OK;
 }
@@ -366,8 +368,12 @@ static cel_status check_model(carrier *c) {
   const char *type = cel_json_string(c->model, "type", cel_json_get(c->model, "merges") ? "BPE" : "");
   char text[96];
   snprintf(text, sizeof text, "a tokenizer model of the type %.40s", *type ? type : "(none)");
-  if (strcmp(type, "BPE") != 0) return refuse(c, text);
-  if (!cel_json_is_object(c->vocab)) return cel_fail(c->err, CEL_MALFORMED, "%s: model.vocab must be an object", c->from->name);
+  bool list = !strcmp(type, "Unigram"), known = list || !strcmp(type, "BPE") || !strcmp(type, "WordPiece");
+  if (!known) return refuse(c, text);
+  if (list ? !cel_json_is_array(c->vocab) : !cel_json_is_object(c->vocab)) {
+    return cel_fail(c->err, CEL_MALFORMED, "%s: model.vocab must be %s", c->from->name, list ? "a list" : "an object");
+  }
+  if (strcmp(type, "BPE") != 0) return CEL_OK;
   for (int i = 0; i < CEL_COUNT(affixes); i++) {
     if (*cel_json_string(c->model, affixes[i], "")) return refuse(c, affixes[i]);
   }
@@ -379,12 +385,16 @@ cel_status cel_carry_to_gguf(const cel_carry_source *from, cel_arena *arena, cel
   carrier c = {.from = from, .model = cel_json_get(from->json, "model"), .arena = arena, .out = out, .note = note_to,
                .context = context, .err = err};
   c.vocab = cel_json_get(c.model, "vocab");
-  *out = (cel_gguf_vocab){.model = CEL_STR(""), .pre = CEL_STR(""), .add_space_prefix = -1};
+  *out = (cel_gguf_vocab){.model = CEL_STR(""), .pre = CEL_STR(""), .charsmap = CEL_STR(""), .bos = -1, .eos = -1, .unk = -1, .pad = -1,
+                          .eot = -1, .eom = -1, .add_bos = -1, .add_eos = -1, .add_space_prefix = -1, .sep = -1, .cls = -1,
+                          .merge_spaces = -1, .lowercase = -1, .strip_accents = -1};
   CEL_TRY(check_model(&c));
   CEL_TRY(find_kind(&c));
   CEL_TRY(make_tokens(&c));
   const cel_json *merges = cel_json_get(c.model, "merges");
-  CEL_TRY(c.spm ? make_scores(&c, merges, cel_json_array_size(merges)) : copy_merges(&c, merges, cel_json_array_size(merges)));
+  if (!is_unigram(&c) && !is_wordpiece(&c)) {
+    CEL_TRY(c.spm ? make_scores(&c, merges, cel_json_array_size(merges)) : copy_merges(&c, merges, cel_json_array_size(merges)));
+  }
   find_ids(&c);
   return read_frame(&c);
 }

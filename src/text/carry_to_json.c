@@ -2,22 +2,17 @@
 #include <stdlib.h>
 
 #include "base/macros.h"
-#include "text/carry.h"
+#include "text/carry_private.h"
 #include "text/gguf_pre.h"
 
-enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 };
+enum { NORMAL = CEL_GGUF_TOKEN_NORMAL, UNKNOWN = CEL_GGUF_TOKEN_UNKNOWN, CONTROL = CEL_GGUF_TOKEN_CONTROL,
+       USER_DEFINED = CEL_GGUF_TOKEN_USER_DEFINED, UNUSED = CEL_GGUF_TOKEN_UNUSED };
 
-#define LOW_LINE_BLOCK "\xE2\x96\x81"  // U+2581, what stands for a space
+#define LOW_LINE_BLOCK CEL_SPACE_MARK
 
-typedef struct maker {
-  const cel_gguf_vocab *v;
-  const char *name;
-  cel_json *ids;    // {token: id}
-  cel_buf *out, text;
-  cel_err *err;
-} maker;
+typedef cel_json_maker maker;
 
-static int type_of(const maker *m, int64_t id) { return m->v->types ? m->v->types[id] : NORMAL; }
+static int type_of(const maker *m, int64_t id) { return cel_carry_type(m, id); }
 
 static cel_status oom(const maker *m) { return cel_fail_oom(m->err, "a tokenizer.json"); }
 
@@ -204,20 +199,21 @@ static void put_special_entry(maker *m, int32_t id) {
   put(m, "]}");
 }
 
-static void put_post_processor(maker *m, bool bos, bool eos) {
+void cel_carry_put_post_processor(maker *m, int32_t ahead, int32_t behind) {
+  bool bos = ahead >= 0, eos = behind >= 0;
   put(m, ",\n\"post_processor\":");
   if (!bos && !eos) {
     put(m, "null");
     return;
   }
-  bool both = bos && eos && m->v->bos != m->v->eos;
+  bool both = bos && eos && ahead != behind;
   put(m, "{\"type\":\"TemplateProcessing\",\"single\":[");
-  if (bos) put_special(m, m->v->bos), put(m, ",");
+  if (bos) put_special(m, ahead), put(m, ",");
   put(m, "{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}");
-  if (eos) put(m, ","), put_special(m, m->v->eos);
+  if (eos) put(m, ","), put_special(m, behind);
   put(m, "],\"pair\":[{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},{\"Sequence\":{\"id\":\"B\",\"type_id\":1}}],\"special_tokens\":{");
-  put_special_entry(m, bos ? m->v->bos : m->v->eos);
-  if (both) put(m, ","), put_special_entry(m, m->v->eos);
+  put_special_entry(m, bos ? ahead : behind);
+  if (both) put(m, ","), put_special_entry(m, behind);
   put(m, "}}");
 }
 
@@ -250,7 +246,7 @@ static void put_steps(maker *m, const kind *k) {
   bool plain = !k->pre || k->pre->plain;
   put_normalizer(m, plain, k->prefix);
   put_pre_tokenizer(m, k->pre);
-  put_post_processor(m, bos, eos);
+  cel_carry_put_post_processor(m, bos ? v->bos : -1, eos ? v->eos : -1);
   put_decoder(m, plain, k->prefix);
 }
 
@@ -270,13 +266,18 @@ static cel_status put_model(maker *m, const kind *k) {
 
 static cel_status make(maker *m) {
   kind k;
-  CEL_TRY(find_kind(m, &k));
+  bool unigram = cel_str_is(m->v->model, "t5"), words = cel_str_is(m->v->model, "bert");
+  if (!unigram && !words) CEL_TRY(find_kind(m, &k));
   CEL_TRY(index_tokens(m));
   put(m, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\n\"added_tokens\":[");
   put_added(m);
   put(m, "]");
-  put_steps(m, &k);
-  CEL_TRY(put_model(m, &k));
+  if (unigram || words) {
+    CEL_TRY(unigram ? cel_carry_put_unigram(m) : cel_carry_put_wordpiece(m));
+  } else {
+    put_steps(m, &k);
+    CEL_TRY(put_model(m, &k));
+  }
   return m->out->failed || m->text.failed ? oom(m) : CEL_OK;
 }
 

@@ -78,6 +78,11 @@ void cel_gguf_add_i32s(cel_gguf_head *h, const char *key, const int32_t *list, i
   for (int64_t i = 0; i < n; i++) put_u(&h->values, (uint32_t)list[i], 4);
 }
 
+static void add_bytes(cel_gguf_head *h, const char *key, cel_str bytes) {
+  begin_list(h, key, CEL_GGUF_U8, (int64_t)bytes.n);
+  cel_buf_adds(&h->values, bytes);
+}
+
 void cel_gguf_add_bools(cel_gguf_head *h, const char *key, const bool *list, int64_t n) {
   begin_list(h, key, CEL_GGUF_BOOL, n);
   for (int64_t i = 0; i < n; i++) put_u(&h->values, list[i], 1);
@@ -111,6 +116,12 @@ void cel_gguf_add_vocab(cel_gguf_head *h, const cel_gguf_vocab *v) {
     {"tokenizer.ggml.bos_token_id", v->bos},     {"tokenizer.ggml.eos_token_id", v->eos},
     {"tokenizer.ggml.unknown_token_id", v->unk}, {"tokenizer.ggml.padding_token_id", v->pad},
     {"tokenizer.ggml.eot_token_id", v->eot},     {"tokenizer.ggml.eom_token_id", v->eom},
+    {"tokenizer.ggml.seperator_token_id", v->sep}, {"tokenizer.ggml.cls_token_id", v->cls},  // spelled so in the format
+  };
+  const struct { const char *key; int value; } flags[] = {
+    {"tokenizer.ggml.add_bos_token", v->add_bos}, {"tokenizer.ggml.add_eos_token", v->add_eos},
+    {"tokenizer.ggml.add_space_prefix", v->add_space_prefix}, {"tokenizer.ggml.remove_extra_whitespaces", v->merge_spaces},
+    {"tokenizer.ggml.normalizer.lowercase", v->lowercase}, {"tokenizer.ggml.normalizer.strip_accents", v->strip_accents},
   };
   cel_gguf_add_string(h, "tokenizer.ggml.model", v->model);
   if (v->pre.n) cel_gguf_add_string(h, "tokenizer.ggml.pre", v->pre);
@@ -121,9 +132,10 @@ void cel_gguf_add_vocab(cel_gguf_head *h, const cel_gguf_vocab *v) {
   for (int i = 0; i < CEL_COUNT(ids); i++) {
     if (ids[i].id >= 0) cel_gguf_add_u32(h, ids[i].key, (uint32_t)ids[i].id);
   }
-  if (v->add_bos >= 0) cel_gguf_add_bool(h, "tokenizer.ggml.add_bos_token", v->add_bos);
-  if (v->add_eos >= 0) cel_gguf_add_bool(h, "tokenizer.ggml.add_eos_token", v->add_eos);
-  if (v->add_space_prefix >= 0) cel_gguf_add_bool(h, "tokenizer.ggml.add_space_prefix", v->add_space_prefix);
+  for (int i = 0; i < CEL_COUNT(flags); i++) {
+    if (flags[i].value >= 0) cel_gguf_add_bool(h, flags[i].key, flags[i].value);
+  }
+  if (v->charsmap.n) add_bytes(h, "tokenizer.ggml.precompiled_charsmap", v->charsmap);
 }
 
 // ---- the file -----------------------------------------------------------------------------------------
