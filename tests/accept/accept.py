@@ -7,7 +7,8 @@
 GOLDENS is tests/golden, CASES the program accept_cases, WORK a folder to write into. Every golden module is compiled.
 Logits are compared with the reference's (tests/data/oracle), the values of packed weights with the vectors in
 tests/data/quant. XLA runs all of them. IREE's compiler takes eight seconds for one, so it goes all the way to machine
-code, and runs, where family, storage or entry differ (RUN_BY_IREE), and elsewhere through its reader of StableHLO.
+code, and runs, where family, storage or entry differ (RUN_BY_IREE), and elsewhere through its reader of StableHLO; with
+MLXCEL_TEST_WHOLE=1 all of them go all the way.
 
 The tools come from tests/requirements.txt; MLXCEL_TEST_PYTHON names a python that has them (scripts/test_env.sh).
 Prints TAP. Skips with 77 where the tools are missing.
@@ -58,7 +59,7 @@ class Iree:
                 skip("no %s beside MLXCEL_TEST_PYTHON" % os.path.basename(tool))
 
     def runs(self, case):
-        return case == "dequant" or case in RUN_BY_IREE
+        return case == "dequant" or case in RUN_BY_IREE or os.environ.get("MLXCEL_TEST_WHOLE") == "1"
 
     def compile(self, case, module):
         program = os.path.join(self.work, case + ".vmfb")
