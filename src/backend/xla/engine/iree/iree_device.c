@@ -41,12 +41,13 @@ static cel_status open_device(const char *driver, cel_iree_device *d, iree_hal_d
                         "opening the device", err);
 }
 
-static cel_status open_session(cel_iree_device *d, iree_hal_device_t *device, cel_err *err) {
+static cel_status open_session(const char *driver, cel_iree_device *d, iree_hal_device_t *device, cel_err *err) {
   iree_runtime_session_options_t options;
   iree_runtime_session_options_initialize(&options);
   CEL_TRY(cel_iree_check(iree_runtime_session_create_with_device(d->instance, &options, device, iree_allocator_system(), &d->session),
                          "opening the device", err));
   d->hal = iree_runtime_session_device(d->session);
+  d->reads_host = !strncmp(driver, "local", 5);
   return CEL_OK;
 }
 
@@ -55,7 +56,7 @@ cel_status cel_iree_device_open(const char *driver, int n_threads, cel_iree_devi
   *out = (cel_iree_device){0};
   cel_status s = set_threads(n_threads, err);
   if (s == CEL_OK) s = open_device(driver, out, &device, err);
-  if (s == CEL_OK) s = open_session(out, device, err);
+  if (s == CEL_OK) s = open_session(driver, out, device, err);
   iree_hal_device_release(device);
   if (s != CEL_OK) cel_iree_device_close(out);
   return s;
@@ -107,14 +108,14 @@ static cel_status view(const cel_hlo_type *t, iree_hal_buffer_t *buffer, iree_ha
   return s;
 }
 
-// Host memory as it is, where the device reads that: IREE's own processors do, of memory aligned to 64.
+// Host memory as it is, where that is the device's own, and aligned to 64. A GPU would fetch it over its bus in each run.
 static iree_hal_buffer_t *import(const cel_iree_device *d, const void *data, int64_t bytes) {
   iree_hal_external_buffer_t external = {.type = IREE_HAL_EXTERNAL_BUFFER_TYPE_HOST_ALLOCATION, .size = (iree_device_size_t)bytes};
   external.handle.host_allocation.ptr = (void *)(uintptr_t)data;
   iree_hal_buffer_params_t params = on_device();
   params.access = IREE_HAL_MEMORY_ACCESS_READ;
   iree_hal_buffer_t *buffer = NULL;
-  if (bytes == 0 || (uintptr_t)data % 64 != 0) return NULL;
+  if (!d->reads_host || bytes == 0 || (uintptr_t)data % 64 != 0) return NULL;
   iree_status_t status = iree_hal_allocator_import_buffer(iree_hal_device_allocator(d->hal), params, &external,
                                                           iree_hal_buffer_release_callback_null(), &buffer);
   if (!iree_status_is_ok(status)) iree_status_free(status);  // then it is copied

@@ -14,6 +14,7 @@ typedef struct cel_iree_device {  // zeroed: none
   iree_runtime_instance_t *instance;
   iree_runtime_session_t *session;
   iree_hal_device_t *hal;    // lent by the session
+  bool reads_host;           // it computes where host memory is
   cel_iree_module *modules;  // all that were loaded: the session keeps them to its end
 } cel_iree_device;
 
