@@ -70,7 +70,7 @@ static void bench_shape(const cel_kernels *k, int kind, cel_linear_precision pre
   for (int64_t i = 0; i < 512 * cols; i++) x[i] = normal(&c);
   k->linear_pack(&m.w, x, cols, 512, packed, stride);
   job j = {k, all, copies, packed, stride, 1, y, must((size_t)cel_linear_scratch_bytes(&m.w))};
-  printf("%-16s %-4s %5dx%-5d %s", m.name, precision == CEL_LIN_PREC_I16 ? "i16" : "f32", (int)rows, (int)cols,
+  printf("%-16s %-4s %5dx%-5d %s", m.name, cel_linear_precision_names[precision], (int)rows, (int)cols,
          memory ? "memory" : "cache ");
   for (int i = 0; i < (memory ? 1 : CEL_COUNT(tokens)); i++) {
     j.n = tokens[i];
@@ -141,7 +141,7 @@ void bench(const cel_kernels *k, const char *filter) {
   check c = {.random = 1};
   printf("table %s\n", k->isa);
   for (int kind = 0; kind < WEIGHT_KINDS; kind++)
-    for (int precision = kind <= CEL_LIN_BF16 ? 0 : 1; precision >= 0; precision--)
+    for (int precision = kind <= CEL_LIN_BF16 ? 0 : 2; precision >= 0; precision--)
       for (int i = 0; i < CEL_COUNT(shapes); i++)
         for (int memory = 0; memory < 2; memory++) {
           weights m;

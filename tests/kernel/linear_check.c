@@ -1,4 +1,4 @@
-// Linear kernels: every format in both precisions, every tail; the scalar table against exact sums in f64,
+// Linear kernels: every format in all precisions, every tail; the scalar table against exact sums in f64,
 // the others against the scalar one; the same bits for any number of tokens and any range of rows.
 #include <math.h>
 #include <stdio.h>
@@ -165,25 +165,40 @@ static void fill_activations(check *c, float *x, int64_t n) {
 }
 
 // What linear_pack makes of one unit, in f64.
-static void quantized(const float *x, int64_t n, double *out) {
+static void quantized(const float *x, int64_t n, float levels, double *out) {
   float most = 0;
   for (int64_t i = 0; i < n; i++) most = fmaxf(most, fabsf(x[i]));
   for (int64_t i = 0; i < n; i++)
-    out[i] = most == 0 ? 0 : (double)rintf(x[i] * (32767.0f / most)) * (double)(most / 32767.0f);
+    out[i] = most == 0 ? 0 : (double)rintf(x[i] * (levels / most)) * (double)(most / levels);
+}
+
+// Formats whose products are of bytes at precision i8.
+static bool few_bits(const cel_linear *w) {
+  switch (w->format) {
+    case CEL_LIN_Q4_0:
+    case CEL_LIN_Q4_1:
+    case CEL_LIN_Q5_0:
+    case CEL_LIN_Q5_1:
+    case CEL_LIN_Q4_K:
+    case CEL_LIN_Q5_K:
+    case CEL_LIN_Q6_K: return true;
+    default: return w->format == CEL_LIN_AFFINE && w->bits <= 6;
+  }
 }
 
 static void against_f64(check *c, const weights *m, const float *x, int64_t n, const float *y) {
   const cel_linear *w = &m->w;
   int unit = w->format == CEL_LIN_AFFINE && w->bits == 4 ? 64 : 32;
   bool floats = w->format <= CEL_LIN_BF16 || w->format == CEL_LIN_MLX_MXFP8 || w->format == CEL_LIN_FP8;
-  bool i16 = !floats && w->precision == CEL_LIN_PREC_I16;
+  bool integers = !floats && w->precision != CEL_LIN_PREC_F32;
+  float levels = w->precision == CEL_LIN_PREC_I8 && few_bits(w) ? 127.0f : 32767.0f;
   float row[4096];
   double hat[4096];
   for (int64_t t = 0; t < n; t++) {
     for (int64_t i = 0; i < w->cols; i += unit) {
       int64_t k = CEL_MIN(unit, w->cols - i);
-      if (i16) quantized(x + t * w->cols + i, k, hat + i);
-      for (int64_t j = i; j < i + k && !i16; j++) hat[j] = (double)x[t * w->cols + j];
+      if (integers) quantized(x + t * w->cols + i, k, levels, hat + i);
+      for (int64_t j = i; j < i + k && !integers; j++) hat[j] = (double)x[t * w->cols + j];
     }
     for (int64_t r = 0; r < w->rows; r++) {
       double sum = 0, size = 0, got = (double)y[t * w->rows + r];
@@ -193,7 +208,7 @@ static void against_f64(check *c, const weights *m, const float *x, int64_t n, c
         size += fabs((double)row[i] * hat[i]);
       }
       // Scales times integers plus biases: the parts are a few times larger than the widened weights.
-      if (!expect(c, fabs(got - sum) <= (i16 ? 4e-6 : 1e-6) * size + 1e-30,
+      if (!expect(c, fabs(got - sum) <= (integers ? 4e-6 : 1e-6) * size + 1e-30,
                   "linear_mul %s precision %d rows %d cols %d: token %d row %d is %.9g, exactly %.9g (of %.9g)", m->name,
                   (int)w->precision, (int)w->rows, (int)w->cols, (int)t, (int)r, got, sum, size))
         return;
@@ -305,7 +320,7 @@ void check_linear(check *c) {
   static const int cols[] = {32, 64, 96, 128, 160, 256, 288, 320, 512, 576, 768, 1536};
   static const int plain_cols[] = {1, 7, 8, 9, 31, 67, 576};
   for (int kind = 0; kind < WEIGHT_KINDS; kind++)
-    for (int precision = 0; precision < 2; precision++) {
+    for (int precision = 0; precision < 3; precision++) {
       if (kind < 3 && precision) continue;
       for (int i = 0; i < CEL_COUNT(cols); i++)
         check_case(c, kind, (cel_linear_precision)precision, 1 + (i * 7) % 19, cols[i], 1 + (i * 11 + kind) % 23);

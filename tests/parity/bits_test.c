@@ -16,12 +16,13 @@ static const char *const names[] = {"llama3", "qwen3", "mistral", "gemma3", "gem
                                     "glm4", "granite", "ministral3", "internlm2", "exaone4", "hunyuan", "apertus", "smollm3",
                                     "qwen3moe-q4g32", "qwen2moe", "gptoss-mxfp4", "phimoe", "dsv2", "dsv3",
                                     "lfm2", "lfm2moe", "qwen3next"};
+static const char *const packed_names[] = {"llama3-q4g64", "llama-gguf", "llama3-mixed", "llama-blocks", "qwen3moe-q4g32"};
 
-static float *all_logits(const char *path, const oracle_case *c, int64_t vocab, int n_threads, int chunk) {
+static float *all_logits(const char *path, const char *precision, const oracle_case *c, int64_t vocab, int n_threads, int chunk) {
   loaded l;
   cel_err err = {0};
   cel_load_options o = {.n_threads = n_threads, .prefill_chunk = chunk};
-  loaded_open(&l, path, "i16", &o);
+  loaded_open(&l, path, precision, &o);
   float *logits = malloc((size_t)(c->n * vocab) * sizeof *logits);
   assert_non_null(logits);
   cel_prompt p = {.ids = c->ids, .n = c->n};
@@ -30,23 +31,26 @@ static float *all_logits(const char *path, const oracle_case *c, int64_t vocab, 
   return logits;
 }
 
+static void same_in_chunks(const char *name, const char *precision) {
+  static const int settings[][2] = {{1, 1}, {2, 7}, {3, 64}, {8, 16}, {2, 1}};
+  oracle *o = oracle_load(name);
+  const oracle_case *c = &o->cases[o->n_cases - 1];
+  float *want = all_logits(o->path, precision, c, o->vocab, 1, 64);
+  for (int k = 0; k < CEL_COUNT(settings); k++) {
+    float *got = all_logits(o->path, precision, c, o->vocab, settings[k][0], settings[k][1]);
+    if (memcmp(got, want, (size_t)(c->n * o->vocab) * sizeof *got) != 0) {
+      fail_msg("%s, %s: %d threads and chunks of %d change the logits", name, precision, settings[k][0], settings[k][1]);
+    }
+    free(got);
+  }
+  free(want);
+  oracle_free(o);
+}
+
 static void chunks_and_threads_do_not_change_a_bit(void **state) {
   (void)state;
-  for (int i = 0; i < CEL_COUNT(names); i++) {
-    oracle *o = oracle_load(names[i]);
-    const oracle_case *c = &o->cases[o->n_cases - 1];
-    float *want = all_logits(o->path, c, o->vocab, 1, 64);
-    static const int settings[][2] = {{1, 1}, {2, 7}, {3, 64}, {8, 16}, {2, 1}};
-    for (int k = 0; k < CEL_COUNT(settings); k++) {
-      float *got = all_logits(o->path, c, o->vocab, settings[k][0], settings[k][1]);
-      if (memcmp(got, want, (size_t)(c->n * o->vocab) * sizeof *got) != 0) {
-        fail_msg("%s: %d threads and chunks of %d change the logits", names[i], settings[k][0], settings[k][1]);
-      }
-      free(got);
-    }
-    free(want);
-    oracle_free(o);
-  }
+  for (int i = 0; i < CEL_COUNT(names); i++) same_in_chunks(names[i], "i16");
+  for (int i = 0; i < CEL_COUNT(packed_names); i++) same_in_chunks(packed_names[i], "i8");
 }
 
 enum { ROWS = 5, STEPS = 24 };

@@ -52,10 +52,12 @@ static cel_status native_probe(cel_err *err) {
 
 static cel_status choose_precision(const char *word, cel_linear_precision *out, cel_err *err) {
   *out = CEL_LIN_PREC_I16;
-  if (!*word || !strcmp(word, "i16")) return CEL_OK;
-  *out = CEL_LIN_PREC_F32;
-  if (!strcmp(word, "f32")) return CEL_OK;
-  return cel_fail(err, CEL_INVALID, "MLXCEL_XLA_PRECISION=%s: the native engine computes in f32 or i16 (the default)", word);
+  if (!*word) return CEL_OK;
+  for (int i = 0; i < CEL_COUNT(cel_linear_precision_names); i++) {
+    *out = (cel_linear_precision)i;
+    if (!strcmp(word, cel_linear_precision_names[i])) return CEL_OK;
+  }
+  return cel_fail(err, CEL_INVALID, "MLXCEL_XLA_PRECISION=%s: the native engine computes in f32, i16 (the default) or i8", word);
 }
 
 static void native_close(cel_engine *e) {
@@ -92,7 +94,7 @@ static cel_status native_open(const cel_engine_options *o, cel_engine **out, cel
 
 static void native_describe(const cel_engine *e, cel_engine_description *out) {
   *out = (cel_engine_description){.engine = "native", .device = "cpu", .isa = e->isa,
-                                  .precision = e->precision == CEL_LIN_PREC_I16 ? "i16" : "f32",
+                                  .precision = cel_linear_precision_names[e->precision],
                                   .n_threads = cel_pool_members(e->pool),
                                   .arena_bytes = e->arena_bytes + e->scratch_bytes};
 }

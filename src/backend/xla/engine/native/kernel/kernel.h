@@ -24,7 +24,9 @@ typedef enum cel_linear_format {
 typedef enum cel_linear_precision {
   CEL_LIN_PREC_F32,  // weights widened, FMA in f32
   CEL_LIN_PREC_I16,  // quantized formats: activations as int16 per group, exact integer dot per group
+  CEL_LIN_PREC_I8,   // the same with int8, for formats of at most 6 bits (cel_lin_bytes); the others as I16
 } cel_linear_precision;
+extern const char *const cel_linear_precision_names[3];
 
 typedef struct cel_linear {  // describes one weight matrix; all that a kernel needs to know
   cel_linear_format format;

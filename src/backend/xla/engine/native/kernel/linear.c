@@ -6,21 +6,22 @@ static const cel_linear_traits traits[] = {
 #include "backend/xla/engine/native/kernel/linear.def"
 #undef CEL_LINEAR
 };
+const char *const cel_linear_precision_names[3] = {"f32", "i16", "i8"};
 const cel_linear_traits *cel_linear_traits_of(cel_linear_format f) { return &traits[f]; }
 
 int64_t cel_linear_pack_bytes(const cel_linear *w) {
   int64_t units = cel_lin_units(w);
-  if (!cel_lin_i16(w)) return cel_lin_round(units * cel_lin_unit(w) * 4, 64);
+  if (!cel_lin_integers(w)) return cel_lin_round(units * cel_lin_unit(w) * 4, 64);
   return cel_lin_round(cel_lin_sums_at(w) + cel_lin_round(units, CEL_LIN_BATCH) * 4 * cel_lin_sums(w), 64);
 }
 
 bool cel_linear_same_pack(const cel_linear *a, const cel_linear *b) {
-  return a->cols == b->cols && cel_lin_i16(a) == cel_lin_i16(b) && cel_lin_unit(a) == cel_lin_unit(b) &&
+  return a->cols == b->cols && cel_lin_integers(a) == cel_lin_integers(b) && cel_lin_bytes(a) == cel_lin_bytes(b) && cel_lin_unit(a) == cel_lin_unit(b) &&
          cel_lin_sums(a) == cel_lin_sums(b);
 }
 
 int64_t cel_linear_scratch_bytes(const cel_linear *w) {
-  if (!cel_lin_i16(w)) return cel_lin_row_stride(w) * CEL_LIN_PANEL_F32;
+  if (!cel_lin_integers(w)) return cel_lin_row_stride(w) * CEL_LIN_PANEL_F32;
   int64_t rows = cel_lin_row_stride(w) * CEL_LIN_PANEL_I16;
   return rows > CEL_LIN_BLOCK_BYTES ? rows : CEL_LIN_BLOCK_BYTES;
 }

@@ -13,6 +13,7 @@
 //   d = sum of q[p] * x[p]             (exact, int32: |q| <= 255, |x| <= 32767, at most 64 of them)
 //   y = fma((float)d, s * xs, y)
 //   y = fma(b, xsum, y)                where the format has biases
+// CEL_LIN_PREC_I8 with cel_lin_bytes: the same, |x| <= 127.
 // The AVX-512 tables keep lanes of their own instead (x86_avx512_linear.h).
 // CEL_LIN_PREC_F32: acc[p % 8] = fma(w[p], x[p], acc[p % 8]) over positions in order; plain formats, mxfp8 and fp8 have
 // units of 8 in their natural order, the last one filled with zeros.
@@ -37,8 +38,23 @@ enum {
 static inline bool cel_lin_plain(cel_linear_format f) { return f <= CEL_LIN_BF16; }
 // Single floats in their order, no integers.
 static inline bool cel_lin_floats(cel_linear_format f) { return cel_lin_plain(f) || f == CEL_LIN_MLX_MXFP8 || f == CEL_LIN_FP8; }
-static inline bool cel_lin_i16(const cel_linear *w) {
-  return !cel_lin_floats(w->format) && w->precision == CEL_LIN_PREC_I16;
+static inline bool cel_lin_integers(const cel_linear *w) {
+  return !cel_lin_floats(w->format) && w->precision != CEL_LIN_PREC_F32;
+}
+// Activations are bytes: weights, less a constant, have at most 6 bits and no sign.
+static inline bool cel_lin_bytes(const cel_linear *w) {
+  if (w->precision != CEL_LIN_PREC_I8) return false;
+  switch (w->format) {
+    case CEL_LIN_Q4_0:
+    case CEL_LIN_Q4_1:
+    case CEL_LIN_Q5_0:
+    case CEL_LIN_Q5_1:
+    case CEL_LIN_Q4_K:
+    case CEL_LIN_Q5_K:
+    case CEL_LIN_Q6_K: return true;
+    case CEL_LIN_AFFINE: return w->bits <= 6;
+    default: return false;
+  }
 }
 static inline int cel_lin_unit(const cel_linear *w) {
   if (cel_lin_floats(w->format)) return 8;
@@ -62,8 +78,12 @@ static inline int cel_lin_element(int unit, int p) { return unit / 16 * (p % 16)
 
 // A packed token row.
 //   I16: int16 q[units * U] | float scale[units up to 8s] | float sum[same * sums]
+//   bytes: int8 q[units * U], see cel_lin_byte_at | int32 total[units][2 halves] of them | scale, sum where I16 has them
 //   F32: float x[units * U], in the order of positions
 static inline int64_t cel_lin_scales_at(const cel_linear *w) { return cel_lin_units(w) * cel_lin_unit(w) * 2; }
+static inline int64_t cel_lin_totals_at(const cel_linear *w) { return cel_lin_units(w) * cel_lin_unit(w); }
+// Where position p of a unit is among its bytes: positions 16 apart are neighbours, words of a unit pair up so.
+static inline int cel_lin_byte_at(int p) { return p / 32 * 32 + p % 16 * 2 + p / 16 % 2; }
 static inline int64_t cel_lin_sums_at(const cel_linear *w) {
   return cel_lin_scales_at(w) + cel_lin_round(cel_lin_units(w), CEL_LIN_BATCH) * 4;
 }
@@ -76,7 +96,7 @@ static inline int64_t cel_lin_row_biases_at(const cel_linear *w) {
 }
 static inline int64_t cel_lin_row_stride(const cel_linear *w) {
   int64_t batches = cel_lin_round(cel_lin_units(w), CEL_LIN_BATCH);
-  if (!cel_lin_i16(w)) return cel_lin_round(cel_lin_units(w) * cel_lin_unit(w) * 4, 64);
+  if (!cel_lin_integers(w)) return cel_lin_round(cel_lin_units(w) * cel_lin_unit(w) * 4, 64);
   return cel_lin_round(cel_lin_row_biases_at(w) + batches * 4 * cel_lin_halves(w), 64);
 }
 

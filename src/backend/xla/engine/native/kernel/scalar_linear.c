@@ -7,34 +7,42 @@
 
 // ---- packing ----------------------------------------------------------------------------------------
 
-// One unit as int16 of one scale: q = rint(x * (32767 / max|x|)), scale = max|x| / 32767. A maximum too
-// small to divide by counts as zero; a value that is not finite makes the scale NaN, so that outputs are.
-static float quantize(const float *x, int n, int unit, int16_t *q) {
+// One unit as integers of one scale: q = rint(x * (most / max|x|)), scale = max|x| / most, most = 32767 or 127. A
+// maximum too small to divide by counts as zero; a value that is not finite makes the scale NaN, so that outputs are.
+static float quantize(const float *x, int n, int unit, float levels, int16_t *q) {
   uint32_t top = 0;
   for (int i = 0; i < n; i++) top = CEL_MAX(top, cel_f32_bits(x[i]) & 0x7FFFFFFFu);
   float most = cel_f32_from_bits(top);
   memset(q, 0, (size_t)unit * 2);
   if (top >= 0x7F800000u) return NAN;
   if (most < 0x1p-100f) return 0;
-  float to_int = 32767.0f / most;
+  float to_int = levels / most;
   for (int p = 0; p < unit; p++) {
     int e = cel_lin_element(unit, p);
     if (e < n) q[p] = (int16_t)rintf(x[e] * to_int);
   }
-  return most / 32767.0f;
+  return most / levels;
 }
 
-static void pack_i16(const cel_linear *w, const float *x, uint8_t *out) {
+static void pack_integers(const cel_linear *w, const float *x, uint8_t *out) {
+  bool bytes = cel_lin_bytes(w);
   int unit = cel_lin_unit(w), n_sums = cel_lin_sums(w);
   int64_t units = cel_lin_units(w);
   float *scale = (float *)(void *)(out + cel_lin_scales_at(w)), *sum = (float *)(void *)(out + cel_lin_sums_at(w));
   memset(scale, 0, (size_t)(cel_linear_pack_bytes(w) - cel_lin_scales_at(w)));
   for (int64_t u = 0; u < units; u++) {
-    int16_t *q = (int16_t *)(void *)out + u * unit;
-    scale[u] = quantize(x + u * unit, (int)CEL_MIN(unit, w->cols - u * unit), unit, q);
+    int16_t q[CEL_LIN_UNIT_MAX];
+    scale[u] = quantize(x + u * unit, (int)CEL_MIN(unit, w->cols - u * unit), unit, bytes ? 127.0f : 32767.0f, q);
     int32_t total[2] = {0, 0};
-    for (int p = 0; p < unit; p++) total[n_sums == 2 && p % 16 >= 8] += q[p];
-    for (int h = 0; h < n_sums; h++) sum[u * n_sums + h] = (float)total[h] * scale[u];
+    for (int p = 0; p < unit; p++) total[p % 16 / 8] += q[p];
+    sum[u * n_sums] = (float)(n_sums == 2 ? total[0] : total[0] + total[1]) * scale[u];
+    if (n_sums == 2) sum[u * n_sums + 1] = (float)total[1] * scale[u];
+    if (bytes) {
+      for (int p = 0; p < unit; p++) out[u * unit + cel_lin_byte_at(p)] = (uint8_t)q[p];
+      memcpy(out + cel_lin_totals_at(w) + u * 8, total, sizeof total);
+    } else {
+      memcpy(out + u * unit * 2, q, (size_t)unit * 2);
+    }
   }
 }
 
@@ -57,24 +65,31 @@ void cel_scalar_linear_pack(const cel_linear *w, const float *x, int64_t x_strid
                             int64_t pack_stride) {
   for (int64_t t = 0; t < n_tokens; t++) {
     uint8_t *out = packed + t * pack_stride;
-    if (cel_lin_i16(w)) pack_i16(w, x + t * x_stride, out);
+    if (cel_lin_integers(w)) pack_integers(w, x + t * x_stride, out);
     else pack_f32(w, x + t * x_stride, (float *)(void *)out);
   }
 }
 
 // ---- product ----------------------------------------------------------------------------------------
 
-static float dot_i16(const cel_linear *w, const uint8_t *row, const uint8_t *packed) {
-  const int16_t *q = (const void *)row, *x = (const void *)packed;
+// The activation at position p of unit u.
+static int activation(const cel_linear *w, const uint8_t *packed, int64_t u, int p) {
+  int unit = cel_lin_unit(w);
+  if (cel_lin_bytes(w)) return (int8_t)packed[u * unit + cel_lin_byte_at(p)];
+  return ((const int16_t *)(const void *)packed)[u * unit + p];
+}
+
+static float dot_integers(const cel_linear *w, const uint8_t *row, const uint8_t *packed) {
+  const int16_t *q = (const void *)row;
   const float *s = (const void *)(row + cel_lin_row_scales_at(w)), *b = (const void *)(row + cel_lin_row_biases_at(w));
   const float *xs = (const void *)(packed + cel_lin_scales_at(w)), *xsum = (const void *)(packed + cel_lin_sums_at(w));
   int unit = cel_lin_unit(w), halves = cel_lin_halves(w);
   int64_t units = cel_lin_units(w);
   bool biased = cel_lin_biased(w->format);
   float acc = 0;
-  for (int64_t u = 0; u < units; u++, q += unit, x += unit) {
+  for (int64_t u = 0; u < units; u++, q += unit) {
     int32_t d[2] = {0};
-    for (int p = 0; p < unit; p++) d[p % 16 / 8 * (halves - 1)] += q[p] * x[p];
+    for (int p = 0; p < unit; p++) d[p % 16 / 8 * (halves - 1)] += q[p] * activation(w, packed, u, p);
     for (int h = 0; h < halves; h++) {
       acc = fmaf((float)d[h], s[u * halves + h] * xs[u], acc);
       if (biased) acc = fmaf(b[u * halves + h], xsum[u * halves + h], acc);
@@ -96,7 +111,7 @@ static float widen(const cel_linear *w, const cel_lin_unit_values *v, int p) {
   return cel_lin_biased(w->format) ? f + v->b[h] : f;
 }
 
-static void unpack_i16(const cel_linear *w, int64_t row, uint8_t *out) {
+static void unpack_integers(const cel_linear *w, int64_t row, uint8_t *out) {
   int unit = cel_lin_unit(w), halves = cel_lin_halves(w);
   int64_t units = cel_lin_units(w);
   float *s = (float *)(void *)(out + cel_lin_row_scales_at(w)), *b = (float *)(void *)(out + cel_lin_row_biases_at(w));
@@ -134,11 +149,11 @@ void cel_scalar_linear_mul(const cel_linear *w, const uint8_t *packed, int64_t p
                            int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch) {
   int64_t n = cel_lin_units(w) * cel_lin_unit(w);
   for (int64_t r = row_begin; r < row_end; r++) {
-    if (cel_lin_i16(w)) unpack_i16(w, r, scratch);
+    if (cel_lin_integers(w)) unpack_integers(w, r, scratch);
     else unpack_f32(w, r, scratch);
     for (int64_t t = 0; t < n_tokens; t++) {
       const uint8_t *x = packed + t * pack_stride;
-      y[t * y_stride + r] = cel_lin_i16(w) ? dot_i16(w, scratch, x) : dot_f32(scratch, (const void *)x, n);
+      y[t * y_stride + r] = cel_lin_integers(w) ? dot_integers(w, scratch, x) : dot_f32(scratch, (const void *)x, n);
     }
   }
 }

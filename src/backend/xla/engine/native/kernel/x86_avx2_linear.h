@@ -96,20 +96,14 @@ static CEL_ALWAYS_INLINE void nibbles16(const uint8_t *p, __m256i *q) {
 }
 
 // The fifth bits: element e has bit e of the 32. Words 0..7 of q[0] are elements 0, 2, .. 14, words 8..15
-// elements 16, 18, ..: bit 2i of the lower or upper 16 bits. -16 where the bit is clear (offset 16), +16
-// where it is set (no offset).
-static CEL_ALWAYS_INLINE void fifth_bits(const uint8_t *p, bool offset, __m256i *q) {
+// elements 16, 18, ..: bit 2i of the lower or upper 16 bits.
+static CEL_ALWAYS_INLINE void fifth_bits(const uint8_t *p, __m256i *q) {
   __m256i low = set16(cel_lin_u16(p)), high = set16(cel_lin_u16(p + 2));
   __m256i v = _mm256_blend_epi32(low, high, 0xF0);
   __m256i even = _mm256_setr_epi16(1, 4, 16, 64, 256, 1024, 4096, 16384, 1, 4, 16, 64, 256, 1024, 4096, 16384);
   __m256i odd = _mm256_slli_epi16(even, 1);
-  if (offset) {
-    q[0] = _mm256_add_epi16(q[0], and8(_mm256_cmpeq_epi16(and8(v, even), _mm256_setzero_si256()), set16(-16)));
-    q[1] = _mm256_add_epi16(q[1], and8(_mm256_cmpeq_epi16(and8(v, odd), _mm256_setzero_si256()), set16(-16)));
-  } else {
-    q[0] = _mm256_or_si256(q[0], and8(_mm256_cmpeq_epi16(and8(v, even), even), set16(16)));
-    q[1] = _mm256_or_si256(q[1], and8(_mm256_cmpeq_epi16(and8(v, odd), odd), set16(16)));
-  }
+  q[0] = _mm256_or_si256(q[0], and8(_mm256_cmpeq_epi16(and8(v, even), even), set16(16)));
+  q[1] = _mm256_or_si256(q[1], and8(_mm256_cmpeq_epi16(and8(v, odd), odd), set16(16)));
 }
 
 // Bytes in their order: even ones, odd ones.
@@ -143,7 +137,7 @@ static CEL_ALWAYS_INLINE void unit_q6k(const uint8_t *b, int unit, __m256i *q) {
 #include "backend/xla/engine/native/kernel/x86_avx2_small.h"
 
 // What unpack_raw leaves to be taken off every integer.
-static CEL_ALWAYS_INLINE int offset_of(lin_kind f) { return f == K_Q4_0 ? 8 : f == K_Q6_K ? 32 : 0; }
+static CEL_ALWAYS_INLINE int offset_of(lin_kind f) { return f == K_Q4_0 ? 8 : f == K_Q5_0 ? 16 : f == K_Q6_K ? 32 : 0; }
 
 // Unit k (0..7) of the batch at b; `whole` is false for the half unit that may end a row of 4-bit affine.
 static CEL_ALWAYS_INLINE void unpack_raw(lin_kind f, const uint8_t *b, int k, bool whole, __m256i *q) {
@@ -153,11 +147,11 @@ static CEL_ALWAYS_INLINE void unpack_raw(lin_kind f, const uint8_t *b, int k, bo
     case K_Q4_1: nibbles16(block + 4, q); break;
     case K_Q5_0:
       nibbles16(block + 6, q);
-      fifth_bits(block + 2, true, q);
+      fifth_bits(block + 2, q);
       break;
     case K_Q5_1:
       nibbles16(block + 8, q);
-      fifth_bits(block + 4, false, q);
+      fifth_bits(block + 4, q);
       break;
     case K_Q8_0: signed_bytes(load32(block + 2), q); break;
     case K_Q4_K: unit_k45(b, k, false, q); break;

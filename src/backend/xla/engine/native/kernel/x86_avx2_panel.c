@@ -8,10 +8,19 @@
 
 enum { ROWS = CEL_AVX2_PANEL_ROWS, TOKENS = 4 };
 
+// What a panel's kernel is compiled for.
+typedef struct shape {
+  int unit, halves;
+  bool bias;
+  int bits;    // of weights that multiply bytes; 0: words
+  int offset;  // to be taken off each of them
+} shape;
+
 // What one token needs of the packed row, from the unit at hand on.
 typedef struct token {
-  const int32_t *x;  // pairs
+  const int32_t *x;  // pairs of words or fours of bytes
   const float *s, *sum;
+  const int32_t *total;
 } token;
 
 // One number for each of a token's sixteen rows. Named, not in arrays: compilers then keep them in registers.
@@ -43,24 +52,98 @@ static CEL_ALWAYS_INLINE void add_product(ints d, const token *x, int half, cons
   *acc = (sums){low, high};
 }
 
-// A unit, or one half of it (four of each eight pairs), of n tokens.
-static CEL_ALWAYS_INLINE void add_unit(const int16_t *q, const float *s, const float *b, const token *x, int unit, int halves,
-                                       int half, bool bias, int n, sums *acc) {
+// Where entry i of a unit's half is among the token's: all, or four of each eight.
+static CEL_ALWAYS_INLINE int entry(int halves, int half, int i) { return halves == 1 ? i : i / 4 * 8 + 4 * half + i % 4; }
+
+// ---- words ------------------------------------------------------------------------------------------
+
+static CEL_ALWAYS_INLINE void add_unit(shape f, const int16_t *q, const float *s, const float *b, const token *x, int half, int n,
+                                       sums *acc) {
   const __m256i zero = _mm256_setzero_si256();
   ints d0 = {zero, zero}, d1 = d0, d2 = d0, d3 = d0;
 #pragma GCC unroll 32
-  for (int i = 0; i < unit / 2 / halves; i++) {
-    const int at = halves == 1 ? i : i / 4 * 8 + 4 * half + i % 4;
+  for (int i = 0; i < f.unit / 2 / f.halves; i++) {
+    const int at = entry(f.halves, half, i);
     const __m256i low = load_i(q + i * 2 * ROWS), high = load_i(q + i * 2 * ROWS + 16);
     d0 = add_pair(d0, low, high, x[0].x[at]);
     if (n > 1) d1 = add_pair(d1, low, high, x[1].x[at]);
     if (n > 2) d2 = add_pair(d2, low, high, x[2].x[at]);
     if (n > 3) d3 = add_pair(d3, low, high, x[3].x[at]);
   }
-  add_product(d0, &x[0], half, s, b, bias, &acc[0]);
-  if (n > 1) add_product(d1, &x[1], half, s, b, bias, &acc[1]);
-  if (n > 2) add_product(d2, &x[2], half, s, b, bias, &acc[2]);
-  if (n > 3) add_product(d3, &x[3], half, s, b, bias, &acc[3]);
+  add_product(d0, &x[0], half, s, b, f.bias, &acc[0]);
+  if (n > 1) add_product(d1, &x[1], half, s, b, f.bias, &acc[1]);
+  if (n > 2) add_product(d2, &x[2], half, s, b, f.bias, &acc[2]);
+  if (n > 3) add_product(d3, &x[3], half, s, b, f.bias, &acc[3]);
+}
+
+// ---- bytes ------------------------------------------------------------------------------------------
+
+// Products of fours that 16 bits can add up: 2 * 15 * 127 * 8, 2 * 31 * 127 * 4 and 2 * 63 * 127 * 2 are below 2^15.
+static CEL_ALWAYS_INLINE int run_of(int bits) { return bits <= 4 ? 8 : bits == 5 ? 4 : 2; }
+
+static CEL_ALWAYS_INLINE ints add_four(ints d, __m256i low, __m256i high, int32_t x) {
+  __m256i four = _mm256_set1_epi32(x);
+  return (ints){settled(_mm256_add_epi16(d.low, _mm256_maddubs_epi16(low, four))),
+                settled(_mm256_add_epi16(d.high, _mm256_maddubs_epi16(high, four)))};
+}
+
+// Sums of 16 bits join those of 32.
+static CEL_ALWAYS_INLINE ints join(ints d, ints run, bool first) {
+  const __m256i one = _mm256_set1_epi16(1);
+  __m256i low = _mm256_madd_epi16(run.low, one), high = _mm256_madd_epi16(run.high, one);
+  if (first) return (ints){low, high};
+  return (ints){settled(_mm256_add_epi32(d.low, low)), settled(_mm256_add_epi32(d.high, high))};
+}
+
+static CEL_ALWAYS_INLINE void close_unit(shape f, ints d, const token *x, int half, const float *s, const float *b, sums *acc) {
+  if (f.offset) {
+    const __m256i less = _mm256_set1_epi32(f.offset * (f.halves == 1 ? x->total[0] + x->total[1] : x->total[half]));
+    d = (ints){_mm256_sub_epi32(d.low, less), _mm256_sub_epi32(d.high, less)};
+  }
+  add_product(d, x, half, s, b, f.bias, acc);
+}
+
+// Up to four tokens where one run makes the unit, else two: there are 16 registers.
+static CEL_ALWAYS_INLINE void add_unit_bytes(shape f, const uint8_t *q, const float *s, const float *b, const token *x, int half,
+                                             int n, sums *acc) {
+  const int fours = f.unit / 4 / f.halves, run = CEL_MIN(run_of(f.bits), fours);
+  const __m256i zero = _mm256_setzero_si256();
+  ints d0 = {zero, zero}, d1 = d0, d2 = d0, d3 = d0;
+  for (int first = 0; first < fours; first += run) {
+    ints r0 = {zero, zero}, r1 = r0, r2 = r0, r3 = r0;
+#pragma GCC unroll 8
+    for (int i = 0; i < run; i++) {
+      const int at = entry(f.halves, half, first + i);
+      const __m256i low = load_i(q + (first + i) * 4 * ROWS), high = load_i(q + (first + i) * 4 * ROWS + 32);
+      r0 = add_four(r0, low, high, x[0].x[at]);
+      if (n > 1) r1 = add_four(r1, low, high, x[1].x[at]);
+      if (n > 2) r2 = add_four(r2, low, high, x[2].x[at]);
+      if (n > 3) r3 = add_four(r3, low, high, x[3].x[at]);
+    }
+    d0 = join(d0, r0, first == 0);
+    if (n > 1) d1 = join(d1, r1, first == 0);
+    if (n > 2) d2 = join(d2, r2, first == 0);
+    if (n > 3) d3 = join(d3, r3, first == 0);
+  }
+  close_unit(f, d0, &x[0], half, s, b, &acc[0]);
+  if (n > 1) close_unit(f, d1, &x[1], half, s, b, &acc[1]);
+  if (n > 2) close_unit(f, d2, &x[2], half, s, b, &acc[2]);
+  if (n > 3) close_unit(f, d3, &x[3], half, s, b, &acc[3]);
+}
+
+// ---- tiles ------------------------------------------------------------------------------------------
+
+static CEL_ALWAYS_INLINE void add_half(shape f, const cel_avx2_panel *p, int64_t u, int half, const token *x, int n, sums *acc) {
+  const int64_t at = u * f.unit * ROWS + half * (f.unit / f.halves) * ROWS;
+  const float *s = p->s + (u * f.halves + half) * ROWS, *b = p->b + (u * f.halves + half) * ROWS;
+  if (!f.bits) {
+    add_unit(f, p->u.q + at, s, b, x, half, n, acc);
+  } else if (n <= 2 || f.unit / 4 / f.halves <= run_of(f.bits)) {
+    add_unit_bytes(f, p->u.bytes + at, s, b, x, half, n, acc);
+  } else {
+    add_unit_bytes(f, p->u.bytes + at, s, b, x, half, 2, acc);
+    add_unit_bytes(f, p->u.bytes + at, s, b, x + 2, half, 2, acc + 2);
+  }
 }
 
 static CEL_ALWAYS_INLINE void load_sums(const cel_avx2_tile *g, int n, sums *acc) {
@@ -80,43 +163,59 @@ static CEL_ALWAYS_INLINE void store_sums(const cel_avx2_tile *g, int n, const su
 }
 
 // n tokens against the whole panel.
-static CEL_ALWAYS_INLINE void tile(const cel_avx2_tile *g, int unit, int halves, bool bias, int n) {
-  const int16_t *q = g->panel->q;
-  const float *s = g->panel->s, *b = g->panel->b;
+static CEL_ALWAYS_INLINE void tile(const cel_avx2_tile *g, shape f, int n) {
   sums acc[TOKENS];
   token x[TOKENS];
-  for (int t = 0; t < n; t++)
-    x[t] = (token){(const void *)(g->x + t * g->x_stride), (const void *)(g->xs + t * g->x_stride),
-                   (const void *)(g->xsum + t * g->x_stride)};
+  for (int t = 0; t < n; t++) {
+    const int64_t at = t * g->x_stride;
+    x[t] = (token){(const void *)(g->x + at), (const void *)(g->xs + at), (const void *)(g->xsum + at),
+                   (const void *)(g->total + at)};
+  }
   load_sums(g, n, acc);
   for (int64_t u = 0; u < g->units; u++) {
-    for (int h = 0; h < halves; h++, q += unit / halves * ROWS, s += ROWS, b += ROWS)
-      add_unit(q, s, b, x, unit, halves, h, bias, n, acc);
+    for (int h = 0; h < f.halves; h++) add_half(f, g->panel, u, h, x, n, acc);
     for (int t = 0; t < n; t++) {
-      x[t].x += unit / 2;
+      x[t].x += f.unit / (f.bits ? 4 : 2);
       x[t].s++;
-      x[t].sum += halves;
+      x[t].sum += f.halves;
+      x[t].total += 2;
     }
   }
   store_sums(g, n, acc);
 }
 
-static CEL_ALWAYS_INLINE void tiles(cel_avx2_tile g, int unit, int halves, bool bias, int64_t n) {
-  int step;
-  for (; n > 0; n -= step, g.y += step * g.y_stride, g.x += step * g.x_stride, g.xs += step * g.x_stride,
-                g.xsum += step * g.x_stride) {
+static CEL_ALWAYS_INLINE void tiles(cel_avx2_tile g, shape f, int64_t n) {
+  int64_t step;
+  for (; n > 0; n -= step) {
     step = n >= 4 ? 4 : n >= 2 ? 2 : 1;
-    if (step == 4) tile(&g, unit, halves, bias, 4);
-    else if (step == 2) tile(&g, unit, halves, bias, 2);
-    else tile(&g, unit, halves, bias, 1);
+    if (step == 4) tile(&g, f, 4);
+    else if (step == 2) tile(&g, f, 2);
+    else tile(&g, f, 1);
+    const int64_t bytes = step * g.x_stride;
+    g.x += bytes;
+    g.xs += bytes;
+    g.xsum += bytes;
+    g.total += bytes;
+    g.y += step * g.y_stride;
   }
 }
 
-void cel_avx2_panel32(const cel_avx2_tile *t, int64_t n) { tiles(*t, 32, 1, false, n); }
-void cel_avx2_panel32_bias(const cel_avx2_tile *t, int64_t n) { tiles(*t, 32, 1, true, n); }
-void cel_avx2_panel32_halves(const cel_avx2_tile *t, int64_t n) { tiles(*t, 32, 2, false, n); }
-void cel_avx2_panel32_halves_bias(const cel_avx2_tile *t, int64_t n) { tiles(*t, 32, 2, true, n); }
-void cel_avx2_panel64(const cel_avx2_tile *t, int64_t n) { tiles(*t, 64, 1, true, n); }
-void cel_avx2_panel64_halves(const cel_avx2_tile *t, int64_t n) { tiles(*t, 64, 2, true, n); }
+// name, unit, halves, biases, bits and offset of bytes
+#define PANEL(name, ...) \
+  void cel_avx2_##name(const cel_avx2_tile *t, int64_t n) { tiles(*t, (shape){__VA_ARGS__}, n); }
+PANEL(panel32, 32, 1, false, 0, 0)
+PANEL(panel32_bias, 32, 1, true, 0, 0)
+PANEL(panel32_halves, 32, 2, false, 0, 0)
+PANEL(panel32_halves_bias, 32, 2, true, 0, 0)
+PANEL(panel64, 64, 1, true, 0, 0)
+PANEL(panel64_halves, 64, 2, true, 0, 0)
+PANEL(bytes32_q4, 32, 1, false, 4, 8)
+PANEL(bytes32_q5, 32, 1, false, 5, 16)
+PANEL(bytes32_q6, 32, 2, false, 6, 32)
+PANEL(bytes32_bias4, 32, 1, true, 4, 0)
+PANEL(bytes32_bias5, 32, 1, true, 5, 0)
+PANEL(bytes32_bias6, 32, 1, true, 6, 0)
+PANEL(bytes64, 64, 1, true, 4, 0)
+PANEL(bytes64_halves, 64, 2, true, 4, 0)
 
 #endif

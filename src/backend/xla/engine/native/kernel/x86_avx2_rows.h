@@ -95,6 +95,20 @@ static CEL_ALWAYS_INLINE void eight_scales(lin_kind f, const cel_linear *w, cons
   if (biased(f)) by_unit(halves_of(f), rows_b, b, stride);
 }
 
+// Bits of a kind that multiplies bytes (cel_lin_bytes), 0 for the others.
+static CEL_ALWAYS_INLINE int byte_bits(lin_kind f) {
+  switch (f) {
+    case K_Q4_0:
+    case K_Q4_1:
+    case K_Q4_K: return 4;
+    case K_Q5_0:
+    case K_Q5_1:
+    case K_Q5_K: return 5;
+    case K_Q6_K: return 6;
+    default: return affine(f) && bits_of(f) <= 6 ? bits_of(f) : 0;
+  }
+}
+
 // ---- one token --------------------------------------------------------------------------------------
 
 // Lane by lane, the sums of the four lanes of each half of four vectors: the low half's in lanes 0..3, the
@@ -137,7 +151,18 @@ static CEL_ALWAYS_INLINE __m256 add_unit(lin_kind f, __m256i low, __m256i high, 
   return acc;
 }
 
-// offset_of times the sum of each unit (half) of the token, for all rows alike.
+// The activations of a packed row as words: itself, or its bytes widened into `out`.
+static inline const uint8_t *as_words(const cel_linear *w, const uint8_t *packed, uint8_t *out) {
+  if (!cel_lin_bytes(w)) return packed;
+  for (int64_t i = 0; i < cel_lin_totals_at(w); i += 32) {
+    __m256i v = load32(packed + i);
+    _mm256_storeu_si256((void *)(out + 2 * i), _mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8));
+    _mm256_storeu_si256((void *)(out + 2 * i + 32), _mm256_srai_epi16(v, 8));
+  }
+  return out;
+}
+
+// offset_of times the sum of each unit (half) of the token's words, for all rows alike.
 static CEL_ALWAYS_INLINE void sum_offsets(lin_kind f, const cel_linear *w, const uint8_t *packed, int32_t *less) {
   if (!offset_of(f)) return;
   for (int64_t u = 0; u < cel_lin_units(w); u++, packed += 2 * unit_of(f)) {
@@ -156,10 +181,10 @@ static CEL_ALWAYS_INLINE void prefetch_batch(lin_kind f, const uint8_t *p) {
 }
 
 // Rows [row, row + 8), but none behind `end`.
-static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const uint8_t *packed, const int32_t *less,
-                                        float *y, int64_t row, int64_t end) {
+static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const uint8_t *packed, const uint8_t *words,
+                                        const int32_t *less, float *y, int64_t row, int64_t end) {
   const int unit = unit_of(f), halves = halves_of(f);
-  const int16_t *xq = (const void *)packed;
+  const int16_t *xq = (const void *)words;
   const float *xs = (const void *)(packed + cel_lin_scales_at(w)), *xsum = (const void *)(packed + cel_lin_sums_at(w));
   const int64_t units = cel_lin_units(w), ahead = 8 * w->w_row_bytes;
   const eight_rows e = rows_from(w, row, end - 1);
@@ -186,11 +211,41 @@ static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const u
 
 // ---- many tokens ------------------------------------------------------------------------------------
 
+// One unit of eight rows to a panel's half at `out`, by pairs of words.
+static CEL_ALWAYS_INLINE void store_pairs(lin_kind f, __m256i (*q)[4], int16_t *out) {
+  enum { ROWS = CEL_AVX2_PANEL_ROWS };
+  const int vectors = unit_of(f) / 16;
+  for (int v = 0; v < vectors; v++) {
+    __m256i t[8];
+    for (int r = 0; r < 8; r++) t[r] = q[r][v];
+    transpose8(t);
+    for (int j = 0; j < 8; j++) {
+      int pair = halves_of(f) == 1 ? 8 * v + j : 4 * (j / 4 * vectors + v) + j % 4;
+      _mm256_storeu_si256((void *)(out + pair * 2 * ROWS), t[j]);
+    }
+  }
+}
+
+// The same by fours of bytes, in the order of cel_lin_byte_at.
+static CEL_ALWAYS_INLINE void store_quads(lin_kind f, __m256i (*q)[4], uint8_t *out) {
+  enum { ROWS = CEL_AVX2_PANEL_ROWS };
+  const int groups = unit_of(f) / 32;
+  for (int g = 0; g < groups; g++) {
+    __m256i t[8];
+    for (int r = 0; r < 8; r++) t[r] = _mm256_or_si256(q[r][2 * g], _mm256_slli_epi16(q[r][2 * g + 1], 8));
+    transpose8(t);
+    for (int j = 0; j < 8; j++) {
+      int quad = halves_of(f) == 1 ? 8 * g + j : 4 * (j / 4 * groups + g) + j % 4;
+      _mm256_storeu_si256((void *)(out + quad * 4 * ROWS), t[j]);
+    }
+  }
+}
+
 // Eight rows' units [u0, u0 + n) into one half of a panel: see x86_avx2_panel.h.
 static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const eight_rows *e, int64_t u0, int64_t n,
-                                          cel_avx2_panel *p, int half) {
+                                          bool bytes, cel_avx2_panel *p, int half) {
   enum { ROWS = CEL_AVX2_PANEL_ROWS };
-  const int halves = halves_of(f), vectors = unit_of(f) / 16;
+  const int halves = halves_of(f);
   int64_t offset = u0 / CEL_LIN_BATCH * batch_bytes_of(f);
   for (int64_t i = 0; i < n; i += CEL_LIN_BATCH, offset += batch_bytes_of(f)) {
     const int64_t here = CEL_MIN(CEL_LIN_BATCH, n - i);
@@ -200,19 +255,25 @@ static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const
     for (int k = 0; k < CEL_LIN_BATCH; k++) {
       if (k >= here) break;
       __m256i q[8][4];
-      for (int r = 0; r < 8; r++) unpack_unit(f, e->at[r] + offset, k, is_whole(f, w, u0 + i + k), q[r]);
-      int16_t *out = p->q + (i + k) * unit_of(f) * ROWS + 16 * half;
-      for (int v = 0; v < vectors; v++) {
-        __m256i t[8];
-        for (int r = 0; r < 8; r++) t[r] = q[r][v];
-        transpose8(t);
-        for (int j = 0; j < 8; j++) {
-          int pair = halves == 1 ? 8 * v + j : 4 * (j / 4 * vectors + v) + j % 4;
-          _mm256_storeu_si256((void *)(out + pair * 2 * ROWS), t[j]);
-        }
+      const bool whole = is_whole(f, w, u0 + i + k);
+      const int64_t at = (i + k) * unit_of(f) * ROWS;
+      if (bytes) {
+        for (int r = 0; r < 8; r++) unpack_raw(f, e->at[r] + offset, k, whole, q[r]);
+        store_quads(f, q, p->u.bytes + at + 32 * half);
+      } else {
+        for (int r = 0; r < 8; r++) unpack_unit(f, e->at[r] + offset, k, whole, q[r]);
+        store_pairs(f, q, p->u.q + at + 16 * half);
       }
     }
   }
+}
+
+static CEL_ALWAYS_INLINE void multiply_bytes(lin_kind f, const cel_avx2_tile *t, int64_t n_tokens) {
+  const int bits = byte_bits(f);
+  if (unit_of(f) == 64) (halves_of(f) == 2 ? cel_avx2_bytes64_halves : cel_avx2_bytes64)(t, n_tokens);
+  else if (halves_of(f) == 2) cel_avx2_bytes32_q6(t, n_tokens);
+  else if (offset_of(f)) (bits == 5 ? cel_avx2_bytes32_q5 : cel_avx2_bytes32_q4)(t, n_tokens);
+  else (bits <= 4 ? cel_avx2_bytes32_bias4 : bits == 5 ? cel_avx2_bytes32_bias5 : cel_avx2_bytes32_bias6)(t, n_tokens);
 }
 
 static CEL_ALWAYS_INLINE void multiply_panel(lin_kind f, const cel_avx2_tile *t, int64_t n_tokens) {
@@ -225,17 +286,18 @@ static CEL_ALWAYS_INLINE void multiply_panel(lin_kind f, const cel_avx2_tile *t,
 // All panels of rows against one block of tokens along one stretch of the sum: its activations stay in the
 // second-level cache, a panel in the nearest.
 static CEL_ALWAYS_INLINE void gemm_block(lin_kind f, const cel_linear *w, cel_avx2_tile t, int64_t n_tokens, int64_t u,
-                                         int64_t begin, int64_t end, cel_avx2_panel *panel) {
+                                         int64_t begin, int64_t end, bool bytes, cel_avx2_panel *panel) {
   t.panel = panel;
   t.first = u == 0;
   for (int64_t r = begin; r < end; r += CEL_AVX2_PANEL_ROWS) {
     const eight_rows low = rows_from(w, r, end - 1), high = rows_from(w, r + 8, end - 1);
-    unpack_rows(f, w, &low, u, t.units, panel, 0);
-    if (r + 8 < end) unpack_rows(f, w, &high, u, t.units, panel, 1);
+    unpack_rows(f, w, &low, u, t.units, bytes, panel, 0);
+    if (r + 8 < end) unpack_rows(f, w, &high, u, t.units, bytes, panel, 1);
     cel_avx2_tile here = t;
     here.y += r;
     here.rows = CEL_MIN(CEL_AVX2_PANEL_ROWS, end - r);
-    multiply_panel(f, &here, n_tokens);
+    if (bytes) multiply_bytes(f, &here, n_tokens);
+    else multiply_panel(f, &here, n_tokens);
   }
 }
 
@@ -247,16 +309,18 @@ static CEL_ALWAYS_INLINE int64_t stretch(lin_kind f, int64_t units) {
 
 static CEL_ALWAYS_INLINE void gemm(lin_kind f, const cel_linear *w, const uint8_t *packed, int64_t pack_stride,
                                    int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,
-                                   cel_avx2_panel *panel) {
+                                   bool bytes, cel_avx2_panel *panel) {
   enum { TOKENS = 96 };
   const int64_t units = cel_lin_units(w), block = stretch(f, units);
   const uint8_t *s = packed + cel_lin_scales_at(w), *sum = packed + cel_lin_sums_at(w);
+  const uint8_t *total = packed + cel_lin_totals_at(w);
   for (int64_t i = 0; i < n_tokens; i += TOKENS)
     for (int64_t u = 0; u < units; u += block) {
       cel_avx2_tile t = {.units = CEL_MIN(block, units - u), .x_stride = pack_stride, .y_stride = y_stride,
-                         .x = packed + i * pack_stride + u * unit_of(f) * 2, .xs = s + i * pack_stride + u * 4,
+                         .x = packed + i * pack_stride + u * unit_of(f) * (bytes ? 1 : 2),
+                         .total = total + i * pack_stride + u * 8, .xs = s + i * pack_stride + u * 4,
                          .xsum = sum + i * pack_stride + u * halves_of(f) * 4, .y = y + i * y_stride};
-      gemm_block(f, w, t, CEL_MIN(TOKENS, n_tokens - i), u, begin, end, panel);
+      gemm_block(f, w, t, CEL_MIN(TOKENS, n_tokens - i), u, begin, end, bytes, panel);
     }
 }
 
@@ -265,15 +329,19 @@ typedef void mul_body(const cel_linear *w, const uint8_t *packed, int64_t pack_s
                       int64_t y_stride, int64_t begin, int64_t end, void *scratch);
 #define CEL_AVX2_MUL(f)                                                                                        \
   static CEL_NOINLINE void one_##f(const cel_linear *w, const uint8_t *packed, float *y, int64_t begin,        \
-                                   int64_t end, int32_t *less) {                                               \
-    sum_offsets(K_##f, w, packed, less);                                                                       \
-    for (int64_t r = begin; r < end; r += 8) gemv_rows(K_##f, w, packed, less, y, r, end);                     \
+                                   int64_t end, uint8_t *scratch) {                                            \
+    const uint8_t *words = as_words(w, packed, scratch);                                                       \
+    int32_t *less = (int32_t *)(void *)(scratch + 2 * cel_lin_totals_at(w));                                   \
+    sum_offsets(K_##f, w, words, less);                                                                        \
+    for (int64_t r = begin; r < end; r += 8) gemv_rows(K_##f, w, packed, words, less, y, r, end);              \
   }                                                                                                            \
   static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride,            \
                                    int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,   \
                                    void *scratch) {                                                            \
     if (n_tokens == 1) one_##f(w, packed, y, begin, end, scratch);                                             \
-    else gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, scratch);                      \
+    else if (byte_bits(K_##f) && cel_lin_bytes(w))                                                             \
+      gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, byte_bits(K_##f) > 0, scratch);   \
+    else gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, false, scratch);               \
   }
 #define CEL_AVX2_BODY(f) [K_##f] = mul_##f,
 

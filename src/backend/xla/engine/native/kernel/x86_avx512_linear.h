@@ -269,11 +269,11 @@ static CEL_ALWAYS_INLINE void mul(lin_kind f, const cel_linear *w, const uint8_t
 
 void NAME(linear_mul)(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                       int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch) {
-  if (!cel_lin_i16(w)) {
+  if (!cel_lin_integers(w)) {
     cel_avx2_linear_mul_f32(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch);
     return;
   }
-  switch (kind_of(w)) {
+  switch (cel_lin_bytes(w) ? LIN_KINDS : kind_of(w)) {  // bytes are AVX2's
 #define KIND(f) \
   case f: mul(f, w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch); break;
     KIND(K_Q4_0) KIND(K_Q4_1) KIND(K_Q5_0) KIND(K_Q5_1) KIND(K_Q8_0) KIND(K_Q4_K) KIND(K_Q5_K) KIND(K_Q6_K)

@@ -70,7 +70,7 @@ cel_status cel_plan_explain(const cel_plan *p, cel_buf *out, cel_err *err) {
   cel_buf_printf(out, "@%s on the native engine: %d steps, %d barriers, %d by the reference evaluator\n", p->program->entry->name,
                  p->n_steps, n_barriers, n_reference);
   cel_buf_printf(out, "kernels: %s, linear precision %s, %d threads; arena %lld bytes, scratch %lld bytes a thread\n",
-                 p->kernels.isa, p->precision == CEL_LIN_PREC_I16 ? "i16" : "f32", p->n_threads, (long long)p->arena_bytes,
+                 p->kernels.isa, cel_linear_precision_names[p->precision], p->n_threads, (long long)p->arena_bytes,
                  (long long)p->scratch_bytes);
   cel_buf_addz(out, "(= waits for the team first, 1 one thread, * all threads; @ place in the arena)\n");
   for (int i = 0; i < p->n_steps; i++) step_line(p, &p->steps[i], out);
