@@ -1,6 +1,6 @@
 # A thin front on CMake's presets (CMakePresets.json). `make help` lists the targets.
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-quick test-arm64 test-builds fuzz bench compare oracle docs clean \
+.PHONY: help deps build demo test test-quick test-arm64 test-builds fuzz bench compare oracle docs qualify clean \
         iree iree-cuda iree-metal iree-rocm iree-env
 
 PROGRAM := build/release/mlxcel
@@ -48,6 +48,10 @@ compare: build ## speed of the demo model beside llama.cpp (pip install llama-cp
 
 oracle: ## makes the reference data of the tests anew, with transformers (tests/oracle/README.md)
 	@scripts/oracle.sh
+
+qualify: deps ## runs real checkpoints and all references on this machine's engines; writes docs/qualification.md
+	@scripts/build.sh release mlxcel families_test
+	@scripts/qualify.py
 
 docs: deps ## writes docs/ops.md, models.md and environment-variables.md anew from their tables
 	@scripts/build.sh release ops_table models_table env_table
