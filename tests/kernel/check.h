@@ -12,7 +12,6 @@
 
 typedef struct check {
   const cel_kernels *ref, *now;  // scalar; the table under test
-  bool exact_linear;             // its linear kernels promise the bits of the scalar ones
   uint64_t random;
   long done, failed;
 } check;

@@ -26,5 +26,6 @@ static inline __m512 emulated_cvtepi32_ps(__m512i v) {
 #define _mm512_madd_epi16(a, b) simde_mm512_madd_epi16(a, b)
 #undef _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps(v) emulated_cvtepi32_ps(v)
+#define UNROLLED
 
 #endif

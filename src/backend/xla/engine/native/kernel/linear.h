@@ -14,7 +14,6 @@
 //   y = fma((float)d, s * xs, y)
 //   y = fma(b, xsum, y)                where the format has biases
 // CEL_LIN_PREC_I8 with cel_lin_bytes: the same, |x| <= 127.
-// The AVX-512 tables keep lanes of their own instead (x86_avx512_linear.h).
 // CEL_LIN_PREC_F32: acc[p % 8] = fma(w[p], x[p], acc[p % 8]) over positions in order; plain formats, mxfp8 and fp8 have
 // units of 8 in their natural order, the last one filled with zeros.
 #ifndef CEL_XLA_NATIVE_KERNEL_LINEAR_H
@@ -30,9 +29,8 @@
 enum {
   CEL_LIN_BATCH = 8,        // units whose scales are widened together
   CEL_LIN_UNIT_MAX = 64,
-  CEL_LIN_PANEL_I16 = 8,    // rows unpacked together when there are several tokens
-  CEL_LIN_BLOCK_BYTES = 25 << 10,  // least scratch of the i16 kernels: a block of a panel (x86_avx2_panel.h)
-  CEL_LIN_PANEL_F32 = 4,
+  CEL_LIN_BLOCK_BYTES = 25 << 10,  // least scratch of the i16 kernels: a panel (x86_panel.h)
+  CEL_LIN_PANEL_F32 = 4,    // rows widened together when there are several tokens
 };
 
 static inline bool cel_lin_plain(cel_linear_format f) { return f <= CEL_LIN_BF16; }

@@ -2,26 +2,10 @@
 #include "backend/xla/engine/native/kernel/kernel.h"
 
 #if defined(__x86_64__)
-#include "backend/xla/engine/native/kernel/linear.h"
-#include "backend/xla/engine/native/kernel/x86_avx2_panel.h"
+#include "backend/xla/engine/native/kernel/x86_panel.h"
 #include "backend/xla/engine/native/kernel/x86_avx2_vec.h"
 
-enum { ROWS = CEL_AVX2_PANEL_ROWS, TOKENS = 4 };
-
-// What a panel's kernel is compiled for.
-typedef struct shape {
-  int unit, halves;
-  bool bias;
-  int bits;    // of weights that multiply bytes; 0: words
-  int offset;  // to be taken off each of them
-} shape;
-
-// What one token needs of the packed row, from the unit at hand on.
-typedef struct token {
-  const int32_t *x;  // pairs of words or fours of bytes
-  const float *s, *sum;
-  const int32_t *total;
-} token;
+enum { ROWS = CEL_PANEL_ROWS, TOKENS = 4 };
 
 // One number for each of a token's sixteen rows. Named, not in arrays: compilers then keep them in registers.
 typedef struct ints {
@@ -40,7 +24,7 @@ static CEL_ALWAYS_INLINE ints add_pair(ints d, __m256i low, __m256i high, int32_
 }
 
 // One unit or half of it: the sum goes on by its product and bias.
-static CEL_ALWAYS_INLINE void add_product(ints d, const token *x, int half, const float *s, const float *b, bool bias, sums *acc) {
+static CEL_ALWAYS_INLINE void add_product(ints d, const cel_panel_token *x, int half, const float *s, const float *b, bool bias, sums *acc) {
   __m256 xs = _mm256_broadcast_ss(x->s), low = acc->low, high = acc->high;
   low = _mm256_fmadd_ps(_mm256_cvtepi32_ps(d.low), _mm256_mul_ps(_mm256_loadu_ps(s), xs), low);
   high = _mm256_fmadd_ps(_mm256_cvtepi32_ps(d.high), _mm256_mul_ps(_mm256_loadu_ps(s + 8), xs), high);
@@ -52,18 +36,15 @@ static CEL_ALWAYS_INLINE void add_product(ints d, const token *x, int half, cons
   *acc = (sums){low, high};
 }
 
-// Where entry i of a unit's half is among the token's: all, or four of each eight.
-static CEL_ALWAYS_INLINE int entry(int halves, int half, int i) { return halves == 1 ? i : i / 4 * 8 + 4 * half + i % 4; }
-
 // ---- words ------------------------------------------------------------------------------------------
 
-static CEL_ALWAYS_INLINE void add_unit(shape f, const int16_t *q, const float *s, const float *b, const token *x, int half, int n,
+static CEL_ALWAYS_INLINE void add_unit(cel_panel_shape f, const int16_t *q, const float *s, const float *b, const cel_panel_token *x, int half, int n,
                                        sums *acc) {
   const __m256i zero = _mm256_setzero_si256();
   ints d0 = {zero, zero}, d1 = d0, d2 = d0, d3 = d0;
 #pragma GCC unroll 32
   for (int i = 0; i < f.unit / 2 / f.halves; i++) {
-    const int at = entry(f.halves, half, i);
+    const int at = cel_panel_entry(f.halves, half, i);
     const __m256i low = load_i(q + i * 2 * ROWS), high = load_i(q + i * 2 * ROWS + 16);
     d0 = add_pair(d0, low, high, x[0].x[at]);
     if (n > 1) d1 = add_pair(d1, low, high, x[1].x[at]);
@@ -95,16 +76,16 @@ static CEL_ALWAYS_INLINE ints join(ints d, ints run, bool first) {
   return (ints){settled(_mm256_add_epi32(d.low, low)), settled(_mm256_add_epi32(d.high, high))};
 }
 
-static CEL_ALWAYS_INLINE void close_unit(shape f, ints d, const token *x, int half, const float *s, const float *b, sums *acc) {
+static CEL_ALWAYS_INLINE void close_unit(cel_panel_shape f, ints d, const cel_panel_token *x, int half, const float *s, const float *b, sums *acc) {
   if (f.offset) {
-    const __m256i less = _mm256_set1_epi32(f.offset * (f.halves == 1 ? x->total[0] + x->total[1] : x->total[half]));
+    const __m256i less = _mm256_set1_epi32(cel_panel_excess(f, x, half));
     d = (ints){_mm256_sub_epi32(d.low, less), _mm256_sub_epi32(d.high, less)};
   }
   add_product(d, x, half, s, b, f.bias, acc);
 }
 
 // Up to four tokens where one run makes the unit, else two: there are 16 registers.
-static CEL_ALWAYS_INLINE void add_unit_bytes(shape f, const uint8_t *q, const float *s, const float *b, const token *x, int half,
+static CEL_ALWAYS_INLINE void add_unit_bytes(cel_panel_shape f, const uint8_t *q, const float *s, const float *b, const cel_panel_token *x, int half,
                                              int n, sums *acc) {
   const int fours = f.unit / 4 / f.halves, run = CEL_MIN(run_of(f.bits), fours);
   const __m256i zero = _mm256_setzero_si256();
@@ -113,7 +94,7 @@ static CEL_ALWAYS_INLINE void add_unit_bytes(shape f, const uint8_t *q, const fl
     ints r0 = {zero, zero}, r1 = r0, r2 = r0, r3 = r0;
 #pragma GCC unroll 8
     for (int i = 0; i < run; i++) {
-      const int at = entry(f.halves, half, first + i);
+      const int at = cel_panel_entry(f.halves, half, first + i);
       const __m256i low = load_i(q + (first + i) * 4 * ROWS), high = load_i(q + (first + i) * 4 * ROWS + 32);
       r0 = add_four(r0, low, high, x[0].x[at]);
       if (n > 1) r1 = add_four(r1, low, high, x[1].x[at]);
@@ -133,11 +114,11 @@ static CEL_ALWAYS_INLINE void add_unit_bytes(shape f, const uint8_t *q, const fl
 
 // ---- tiles ------------------------------------------------------------------------------------------
 
-static CEL_ALWAYS_INLINE void add_half(shape f, const cel_avx2_panel *p, int64_t u, int half, const token *x, int n, sums *acc) {
+static CEL_ALWAYS_INLINE void add_half(cel_panel_shape f, const cel_panel *p, int64_t u, int half, const cel_panel_token *x, int n, sums *acc) {
   const int64_t at = u * f.unit * ROWS + half * (f.unit / f.halves) * ROWS;
   const float *s = p->s + (u * f.halves + half) * ROWS, *b = p->b + (u * f.halves + half) * ROWS;
   if (!f.bits) {
-    add_unit(f, p->u.q + at, s, b, x, half, n, acc);
+    add_unit(f, p->u.words + at, s, b, x, half, n, acc);
   } else if (n <= 2 || f.unit / 4 / f.halves <= run_of(f.bits)) {
     add_unit_bytes(f, p->u.bytes + at, s, b, x, half, n, acc);
   } else {
@@ -146,7 +127,7 @@ static CEL_ALWAYS_INLINE void add_half(shape f, const cel_avx2_panel *p, int64_t
   }
 }
 
-static CEL_ALWAYS_INLINE void load_sums(const cel_avx2_tile *g, int n, sums *acc) {
+static CEL_ALWAYS_INLINE void load_sums(const cel_panel_tile *g, int n, sums *acc) {
   const __m256 zero = _mm256_setzero_ps();
   for (int t = 0; t < n; t++) {
     const float *y = g->y + t * g->y_stride;
@@ -154,7 +135,7 @@ static CEL_ALWAYS_INLINE void load_sums(const cel_avx2_tile *g, int n, sums *acc
   }
 }
 
-static CEL_ALWAYS_INLINE void store_sums(const cel_avx2_tile *g, int n, const sums *acc) {
+static CEL_ALWAYS_INLINE void store_sums(const cel_panel_tile *g, int n, const sums *acc) {
   for (int t = 0; t < n; t++) {
     float *y = g->y + t * g->y_stride;
     store_first(y, g->rows, acc[t].low);
@@ -163,59 +144,38 @@ static CEL_ALWAYS_INLINE void store_sums(const cel_avx2_tile *g, int n, const su
 }
 
 // n tokens against the whole panel.
-static CEL_ALWAYS_INLINE void tile(const cel_avx2_tile *g, shape f, int n) {
+static CEL_ALWAYS_INLINE void tile(const cel_panel_tile *g, cel_panel_shape f, int n) {
   sums acc[TOKENS];
-  token x[TOKENS];
-  for (int t = 0; t < n; t++) {
-    const int64_t at = t * g->x_stride;
-    x[t] = (token){(const void *)(g->x + at), (const void *)(g->xs + at), (const void *)(g->xsum + at),
-                   (const void *)(g->total + at)};
-  }
+  cel_panel_token x[TOKENS];
+  cel_panel_tokens(g, n, x);
   load_sums(g, n, acc);
   for (int64_t u = 0; u < g->units; u++) {
     for (int h = 0; h < f.halves; h++) add_half(f, g->panel, u, h, x, n, acc);
-    for (int t = 0; t < n; t++) {
-      x[t].x += f.unit / (f.bits ? 4 : 2);
-      x[t].s++;
-      x[t].sum += f.halves;
-      x[t].total += 2;
-    }
+    cel_panel_next_unit(f, n, x);
   }
   store_sums(g, n, acc);
 }
 
-static CEL_ALWAYS_INLINE void tiles(cel_avx2_tile g, shape f, int64_t n) {
+static CEL_ALWAYS_INLINE void tiles(cel_panel_tile g, cel_panel_shape f, int64_t n) {
   int64_t step;
   for (; n > 0; n -= step) {
     step = n >= 4 ? 4 : n >= 2 ? 2 : 1;
     if (step == 4) tile(&g, f, 4);
     else if (step == 2) tile(&g, f, 2);
     else tile(&g, f, 1);
-    const int64_t bytes = step * g.x_stride;
-    g.x += bytes;
-    g.xs += bytes;
-    g.xsum += bytes;
-    g.total += bytes;
-    g.y += step * g.y_stride;
+    cel_panel_skip_tokens(&g, step);
   }
 }
 
-// name, unit, halves, biases, bits and offset of bytes
-#define PANEL(name, ...) \
-  void cel_avx2_##name(const cel_avx2_tile *t, int64_t n) { tiles(*t, (shape){__VA_ARGS__}, n); }
-PANEL(panel32, 32, 1, false, 0, 0)
-PANEL(panel32_bias, 32, 1, true, 0, 0)
-PANEL(panel32_halves, 32, 2, false, 0, 0)
-PANEL(panel32_halves_bias, 32, 2, true, 0, 0)
-PANEL(panel64, 64, 1, true, 0, 0)
-PANEL(panel64_halves, 64, 2, true, 0, 0)
-PANEL(bytes32_q4, 32, 1, false, 4, 8)
-PANEL(bytes32_q5, 32, 1, false, 5, 16)
-PANEL(bytes32_q6, 32, 2, false, 6, 32)
-PANEL(bytes32_bias4, 32, 1, true, 4, 0)
-PANEL(bytes32_bias5, 32, 1, true, 5, 0)
-PANEL(bytes32_bias6, 32, 1, true, 6, 0)
-PANEL(bytes64, 64, 1, true, 4, 0)
-PANEL(bytes64_halves, 64, 2, true, 4, 0)
+#define CEL_PANEL(name, ...) \
+  static CEL_NOINLINE void name(const cel_panel_tile *t, int64_t n) { tiles(*t, (cel_panel_shape){__VA_ARGS__}, n); }
+#include "backend/xla/engine/native/kernel/x86_panel.def"
+#undef CEL_PANEL
+
+cel_panel_multiply *const cel_avx2_panels[CEL_PANEL_KINDS] = {
+#define CEL_PANEL(name, ...) [CEL_PANEL_##name] = name,
+#include "backend/xla/engine/native/kernel/x86_panel.def"
+#undef CEL_PANEL
+};
 
 #endif

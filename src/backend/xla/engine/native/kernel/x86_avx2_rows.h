@@ -5,7 +5,7 @@
 
 #include "backend/xla/engine/native/kernel/x86_avx2.h"
 #include "backend/xla/engine/native/kernel/x86_avx2_linear.h"
-#include "backend/xla/engine/native/kernel/x86_avx2_panel.h"
+#include "backend/xla/engine/native/kernel/x86_panel.h"
 
 // ---- shared by one and many tokens ------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const u
 
 // One unit of eight rows to a panel's half at `out`, by pairs of words.
 static CEL_ALWAYS_INLINE void store_pairs(lin_kind f, __m256i (*q)[4], int16_t *out) {
-  enum { ROWS = CEL_AVX2_PANEL_ROWS };
+  enum { ROWS = CEL_PANEL_ROWS };
   const int vectors = unit_of(f) / 16;
   for (int v = 0; v < vectors; v++) {
     __m256i t[8];
@@ -228,7 +228,7 @@ static CEL_ALWAYS_INLINE void store_pairs(lin_kind f, __m256i (*q)[4], int16_t *
 
 // The same by fours of bytes, in the order of cel_lin_byte_at.
 static CEL_ALWAYS_INLINE void store_quads(lin_kind f, __m256i (*q)[4], uint8_t *out) {
-  enum { ROWS = CEL_AVX2_PANEL_ROWS };
+  enum { ROWS = CEL_PANEL_ROWS };
   const int groups = unit_of(f) / 32;
   for (int g = 0; g < groups; g++) {
     __m256i t[8];
@@ -241,10 +241,10 @@ static CEL_ALWAYS_INLINE void store_quads(lin_kind f, __m256i (*q)[4], uint8_t *
   }
 }
 
-// Eight rows' units [u0, u0 + n) into one half of a panel: see x86_avx2_panel.h.
+// Eight rows' units [u0, u0 + n) into one half of a panel: see x86_panel.h.
 static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const eight_rows *e, int64_t u0, int64_t n,
-                                          bool bytes, cel_avx2_panel *p, int half) {
-  enum { ROWS = CEL_AVX2_PANEL_ROWS };
+                                          bool bytes, cel_panel *p, int half) {
+  enum { ROWS = CEL_PANEL_ROWS };
   const int halves = halves_of(f);
   int64_t offset = u0 / CEL_LIN_BATCH * batch_bytes_of(f);
   for (int64_t i = 0; i < n; i += CEL_LIN_BATCH, offset += batch_bytes_of(f)) {
@@ -262,86 +262,81 @@ static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const
         store_quads(f, q, p->u.bytes + at + 32 * half);
       } else {
         for (int r = 0; r < 8; r++) unpack_unit(f, e->at[r] + offset, k, whole, q[r]);
-        store_pairs(f, q, p->u.q + at + 16 * half);
+        store_pairs(f, q, p->u.words + at + 16 * half);
       }
     }
   }
 }
 
-static CEL_ALWAYS_INLINE void multiply_bytes(lin_kind f, const cel_avx2_tile *t, int64_t n_tokens) {
-  const int bits = byte_bits(f);
-  if (unit_of(f) == 64) (halves_of(f) == 2 ? cel_avx2_bytes64_halves : cel_avx2_bytes64)(t, n_tokens);
-  else if (halves_of(f) == 2) cel_avx2_bytes32_q6(t, n_tokens);
-  else if (offset_of(f)) (bits == 5 ? cel_avx2_bytes32_q5 : cel_avx2_bytes32_q4)(t, n_tokens);
-  else (bits <= 4 ? cel_avx2_bytes32_bias4 : bits == 5 ? cel_avx2_bytes32_bias5 : cel_avx2_bytes32_bias6)(t, n_tokens);
-}
-
-static CEL_ALWAYS_INLINE void multiply_panel(lin_kind f, const cel_avx2_tile *t, int64_t n_tokens) {
+static CEL_ALWAYS_INLINE cel_panel_kind panel_of(lin_kind f, bool bytes) {
   const bool two = halves_of(f) == 2;
-  if (unit_of(f) == 64) (two ? cel_avx2_panel64_halves : cel_avx2_panel64)(t, n_tokens);
-  else if (biased(f)) (two ? cel_avx2_panel32_halves_bias : cel_avx2_panel32_bias)(t, n_tokens);
-  else (two ? cel_avx2_panel32_halves : cel_avx2_panel32)(t, n_tokens);
+  if (unit_of(f) == 64 && bytes) return two ? CEL_PANEL_bytes64_halves_bias : CEL_PANEL_bytes64_bias;
+  if (unit_of(f) == 64) return two ? CEL_PANEL_words64_halves_bias : CEL_PANEL_words64_bias;
+  if (!bytes && biased(f)) return two ? CEL_PANEL_words32_halves_bias : CEL_PANEL_words32_bias;
+  if (!bytes) return two ? CEL_PANEL_words32_halves : CEL_PANEL_words32;
+  if (two) return CEL_PANEL_bytes32_halves_less32;
+  if (offset_of(f)) return offset_of(f) == 8 ? CEL_PANEL_bytes32_less8 : CEL_PANEL_bytes32_less16;
+  return byte_bits(f) <= 4 ? CEL_PANEL_bytes32_4_bias : byte_bits(f) == 5 ? CEL_PANEL_bytes32_5_bias : CEL_PANEL_bytes32_6_bias;
 }
 
 // All panels of rows against one block of tokens along one stretch of the sum: its activations stay in the
 // second-level cache, a panel in the nearest.
-static CEL_ALWAYS_INLINE void gemm_block(lin_kind f, const cel_linear *w, cel_avx2_tile t, int64_t n_tokens, int64_t u,
-                                         int64_t begin, int64_t end, bool bytes, cel_avx2_panel *panel) {
+static CEL_ALWAYS_INLINE void gemm_block(lin_kind f, const cel_linear *w, cel_panel_tile t, int64_t n_tokens, int64_t u,
+                                         int64_t begin, int64_t end, bool bytes, cel_panel_multiply *multiply, cel_panel *panel) {
   t.panel = panel;
   t.first = u == 0;
-  for (int64_t r = begin; r < end; r += CEL_AVX2_PANEL_ROWS) {
+  for (int64_t r = begin; r < end; r += CEL_PANEL_ROWS) {
     const eight_rows low = rows_from(w, r, end - 1), high = rows_from(w, r + 8, end - 1);
     unpack_rows(f, w, &low, u, t.units, bytes, panel, 0);
     if (r + 8 < end) unpack_rows(f, w, &high, u, t.units, bytes, panel, 1);
-    cel_avx2_tile here = t;
+    cel_panel_tile here = t;
     here.y += r;
-    here.rows = CEL_MIN(CEL_AVX2_PANEL_ROWS, end - r);
-    if (bytes) multiply_bytes(f, &here, n_tokens);
-    else multiply_panel(f, &here, n_tokens);
+    here.rows = CEL_MIN(CEL_PANEL_ROWS, end - r);
+    multiply(&here, n_tokens);
   }
 }
 
 // Units to a stretch of the sum: equal ones, of whole batches.
 static CEL_ALWAYS_INLINE int64_t stretch(lin_kind f, int64_t units) {
-  const int64_t most = CEL_AVX2_PANEL_COLS / unit_of(f) / CEL_LIN_BATCH * CEL_LIN_BATCH, n = (units + most - 1) / most;
+  const int64_t most = CEL_PANEL_COLS / unit_of(f) / CEL_LIN_BATCH * CEL_LIN_BATCH, n = (units + most - 1) / most;
   return CEL_MIN(most, cel_lin_round((units + n - 1) / n, CEL_LIN_BATCH));
 }
 
 static CEL_ALWAYS_INLINE void gemm(lin_kind f, const cel_linear *w, const uint8_t *packed, int64_t pack_stride,
                                    int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,
-                                   bool bytes, cel_avx2_panel *panel) {
+                                   bool bytes, cel_panel_multiply *const *panels, cel_panel *panel) {
   enum { TOKENS = 96 };
   const int64_t units = cel_lin_units(w), block = stretch(f, units);
   const uint8_t *s = packed + cel_lin_scales_at(w), *sum = packed + cel_lin_sums_at(w);
   const uint8_t *total = packed + cel_lin_totals_at(w);
   for (int64_t i = 0; i < n_tokens; i += TOKENS)
     for (int64_t u = 0; u < units; u += block) {
-      cel_avx2_tile t = {.units = CEL_MIN(block, units - u), .x_stride = pack_stride, .y_stride = y_stride,
+      cel_panel_tile t = {.units = CEL_MIN(block, units - u), .x_stride = pack_stride, .y_stride = y_stride,
                          .x = packed + i * pack_stride + u * unit_of(f) * (bytes ? 1 : 2),
                          .total = total + i * pack_stride + u * 8, .xs = s + i * pack_stride + u * 4,
                          .xsum = sum + i * pack_stride + u * halves_of(f) * 4, .y = y + i * y_stride};
-      gemm_block(f, w, t, CEL_MIN(TOKENS, n_tokens - i), u, begin, end, bytes, panel);
+      gemm_block(f, w, t, CEL_MIN(TOKENS, n_tokens - i), u, begin, end, bytes, panels[panel_of(f, bytes)], panel);
     }
 }
 
-// A body for kind K_f, named mul_f.
+// A body for kind K_f, named mul_f. `panels`: what several tokens are multiplied with.
 typedef void mul_body(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
-                      int64_t y_stride, int64_t begin, int64_t end, void *scratch);
-#define CEL_AVX2_MUL(f)                                                                                        \
-  static CEL_NOINLINE void one_##f(const cel_linear *w, const uint8_t *packed, float *y, int64_t begin,        \
-                                   int64_t end, uint8_t *scratch) {                                            \
-    const uint8_t *words = as_words(w, packed, scratch);                                                       \
-    int32_t *less = (int32_t *)(void *)(scratch + 2 * cel_lin_totals_at(w));                                   \
-    sum_offsets(K_##f, w, words, less);                                                                        \
-    for (int64_t r = begin; r < end; r += 8) gemv_rows(K_##f, w, packed, words, less, y, r, end);              \
-  }                                                                                                            \
-  static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride,            \
-                                   int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,   \
-                                   void *scratch) {                                                            \
-    if (n_tokens == 1) one_##f(w, packed, y, begin, end, scratch);                                             \
-    else if (byte_bits(K_##f) && cel_lin_bytes(w))                                                             \
-      gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, byte_bits(K_##f) > 0, scratch);   \
-    else gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, false, scratch);               \
+                      int64_t y_stride, int64_t begin, int64_t end, cel_panel_multiply *const *panels, void *scratch);
+#define CEL_AVX2_MUL(f)                                                                                                \
+  static CEL_NOINLINE void one_##f(const cel_linear *w, const uint8_t *packed, float *y, int64_t begin, int64_t end,   \
+                                   uint8_t *scratch) {                                                                 \
+    const uint8_t *words = as_words(w, packed, scratch);                                                               \
+    int32_t *less = (int32_t *)(void *)(scratch + 2 * cel_lin_totals_at(w));                                           \
+    sum_offsets(K_##f, w, words, less);                                                                                \
+    for (int64_t r = begin; r < end; r += 8) gemv_rows(K_##f, w, packed, words, less, y, r, end);                      \
+  }                                                                                                                    \
+  static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens,  \
+                                   float *y, int64_t y_stride, int64_t begin, int64_t end,                             \
+                                   cel_panel_multiply *const *panels, void *scratch) {                                 \
+    if (n_tokens == 1) one_##f(w, packed, y, begin, end, scratch);                                                     \
+    else if (byte_bits(K_##f) && cel_lin_bytes(w))                                                                     \
+      gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, byte_bits(K_##f) > 0, panels, scratch);   \
+    else gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, false, panels, scratch);               \
   }
 #define CEL_AVX2_BODY(f) [K_##f] = mul_##f,
 

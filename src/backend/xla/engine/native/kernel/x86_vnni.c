@@ -6,8 +6,9 @@
 #include "backend/xla/engine/native/kernel/x86_intrinsics.h"
 
 #define NAME(kernel) CEL_VNNI_NAME(kernel)
-#define add_dot(acc, a, b) _mm512_dpwssd_epi32(acc, a, b)
-#include "backend/xla/engine/native/kernel/x86_avx512_linear.h"
+#define add_words(d, w, x) _mm512_dpwssd_epi32(d, w, x)
+#define add_bytes(d, w, x) _mm512_dpbusd_epi32(d, w, x)
+#include "backend/xla/engine/native/kernel/x86_avx512_panel.h"
 
 const cel_kernels CEL_VNNI_TABLE = {
   .isa = "vnni",
