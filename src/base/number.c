@@ -79,14 +79,17 @@ bool cel_parse_double(cel_str text, double *out) {
   return ok;
 }
 
-int cel_print_double(char out[CEL_NUMBER_BYTES], double x, int n_digits) {
-  int n = snprintf(out, CEL_NUMBER_BYTES, "%.*g", n_digits, x);
+int cel_plain_point(char *text) {
   const char *point = localeconv()->decimal_point;
-  size_t bytes = strlen(point);
-  if (point[0] == '.' && bytes == 1) return n;
-  char *at = bytes ? strstr(out, point) : NULL;
-  if (!at) return n;
+  size_t bytes = strlen(point), n = strlen(text);
+  char *at = bytes && strcmp(point, ".") != 0 ? strstr(text, point) : NULL;
+  if (!at) return (int)n;
   *at = '.';
   memmove(at + 1, at + bytes, strlen(at + bytes) + 1);
-  return n - (int)(bytes - 1);
+  return (int)(n - (bytes - 1));
+}
+
+int cel_print_double(char out[CEL_NUMBER_BYTES], double x, int n_digits) {
+  snprintf(out, CEL_NUMBER_BYTES, "%.*g", n_digits, x);
+  return cel_plain_point(out);
 }

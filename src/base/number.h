@@ -14,5 +14,7 @@ bool cel_parse_double(cel_str text, double *out);
 enum { CEL_NUMBER_BYTES = 40 };
 // As printf("%.*g"), with '.'; digits from 1 to 17. NUL-terminated; returns the length.
 int cel_print_double(char out[CEL_NUMBER_BYTES], double x, int digits);
+// Of a text that printf made of one number: the locale's decimal point becomes '.', in place. Returns the length.
+int cel_plain_point(char *text);
 
 #endif

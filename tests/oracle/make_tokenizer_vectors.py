@@ -91,7 +91,7 @@ def train(pre, size, alphabet=(), **model):
         t.pre_tokenizer = pre
     trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=sorted(alphabet), min_frequency=2)
     t.train_from_iterator(train_text(), trainer)  # no NUL: a key with one is more than most JSON readers take
-    return json.loads(t.to_str())["model"]
+    return dict(json.loads(t.to_str())["model"], trained=True)
 
 
 def token(i, content, special=True, **flags):
@@ -170,7 +170,7 @@ def unigram_model(pre, size, normalizer=None, specials=("<pad>", "</s>", "<unk>"
     if byte_fallback:
         vocab = vocab[:len(specials)] + [["<0x%02X>" % i, 0.0] for i in range(256)] + vocab[len(specials):]
     vocab.append(["の日", -1.5])  # characters of it are no tokens: a longer one all the same
-    return dict(type="Unigram", unk_id=list(specials).index("<unk>"), vocab=vocab, byte_fallback=byte_fallback)
+    return dict(type="Unigram", unk_id=list(specials).index("<unk>"), vocab=vocab, byte_fallback=byte_fallback, trained=True)
 
 
 def word_model(pre, size, kind, normalizer=None, **settings):
@@ -184,7 +184,7 @@ def word_model(pre, size, kind, normalizer=None, **settings):
     t.train_from_iterator(train_text(), trainer)
     model = json.loads(t.to_str())["model"]
     model["vocab"] = dict(sorted(model["vocab"].items(), key=lambda x: x[1]))
-    model.update(settings)
+    model.update(settings, trained=True)
     return model
 
 
@@ -348,12 +348,24 @@ def fixtures():
 EVERY = 13  # the ids themselves of every so many strings, for all others a fingerprint
 
 
-def write():
+def recorded(name, fixture):
+    """The vocabulary and merges that are committed: trainers break ties by hashes with a new seed in every run."""
+    old = json.loads((OUT / f"{name}.json").read_text(encoding="utf-8"))["model"]
+    learnt = ("vocab", "merges")
+    if {k: v for k, v in old.items() if k not in learnt} != {k: v for k, v in fixture["model"].items() if k not in learnt} or \
+            len(old["vocab"]) != len(fixture["model"]["vocab"]):
+        sys.exit(f"{name}: its model is no longer what {name}.json has; --train makes it anew")
+    fixture["model"].update({k: old[k] for k in learnt if k in old})
+
+
+def write(train_anew):
     from tokenizers import Tokenizer
     OUT.mkdir(parents=True, exist_ok=True)
     texts = corpus()
     dump(OUT / "strings.json", texts)
     for name, fixture in fixtures().items():
+        if fixture["model"].pop("trained", False) and not train_anew:
+            recorded(name, fixture)
         text = json.dumps(fixture, ensure_ascii=False)
         t = Tokenizer.from_str(text)
         (OUT / f"{name}.json").write_text(text + "\n", encoding="utf-8")
@@ -394,7 +406,7 @@ def write_gguf(path, name):
 if __name__ == "__main__":
     if len(sys.argv) == 4 and sys.argv[1] == "--gguf":
         write_gguf(sys.argv[2], sys.argv[3])
-    elif len(sys.argv) == 1:
-        write()
+    elif sys.argv[1:] in ([], ["--train"]):
+        write(bool(sys.argv[1:]))
     else:
         sys.exit(__doc__)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "text/template/tmpl_filter.h"
 #include "text/template/tmpl_text.h"
 
@@ -153,9 +154,23 @@ static bool parse_int(cel_str s, int64_t base, int64_t *out) {
   return true;
 }
 
+static bool parse_word(cel_str s, double *out) {
+  static const struct { const char *word; double value; } words[] = {{"inf", INFINITY}, {"infinity", INFINITY}, {"nan", NAN}};
+  bool minus = s.n && s.p[0] == '-';
+  if (s.n && (minus || s.p[0] == '+')) s = (cel_str){s.p + 1, s.n - 1};
+  for (int i = 0; i < CEL_COUNT(words); i++) {
+    size_t k = 0;
+    if (strlen(words[i].word) != s.n) continue;
+    while (k < s.n && (s.p[k] | 32) == words[i].word[k]) k++;
+    *out = minus ? -words[i].value : words[i].value;
+    if (k == s.n) return true;
+  }
+  return false;
+}
+
 // Python's float(): decimal digits, exponent, inf, nan.
 static bool parse_float(cel_str s, double *out) {
-  char text[512], *end;
+  char text[512];
   size_t n = 0;
   s = cel_tstrip_space(s, true, true);
   for (size_t i = 0; i < s.n; i++) {
@@ -166,9 +181,7 @@ static bool parse_float(cel_str s, double *out) {
     if (c <= ' ' || (c | 32) == 'x' || c == '(' || n + 1 == sizeof text) return false;  // no hexadecimal, no nan(...)
     text[n++] = c;
   }
-  text[n] = 0;
-  *out = strtod(text, &end);
-  return n > 0 && *end == 0;
+  return cel_parse_double((cel_str){text, n}, out) || parse_word((cel_str){text, n}, out);
 }
 
 static cel_status float_to_int(cel_trender *r, double x, int64_t otherwise, cel_tval *out) {
@@ -396,11 +409,14 @@ static cel_status f_filesizeformat(cel_trender *r, const cel_tcallee *c, cel_tva
   CEL_TRY(f_float(r, &number, &v));
   double base = binary ? 1024 : 1000, x = v.as.f, unit = base;
   if (x == 1) return cel_tprintf_str(r, out, "1 Byte");
+  char size[400];
   if (x < base) return cel_tprintf_str(r, out, "%.0f Bytes", trunc(x));
   int i = 0;
   while (i < 7 && x >= unit * base) unit *= base, i++;
   char prefix = binary && i == 0 ? 'K' : prefixes[i];
-  return cel_tprintf_str(r, out, "%.1f %c%s", x / unit, prefix, binary ? "iB" : "B");
+  snprintf(size, sizeof size, "%.1f", base * x / pow(base, i + 2));  // rounded where the reference rounds
+  cel_plain_point(size);
+  return cel_tprintf_str(r, out, "%s %c%s", size, prefix, binary ? "iB" : "B");
 }
 
 static cel_status f_attr(cel_trender *r, const cel_tcallee *c, cel_tval *out) {

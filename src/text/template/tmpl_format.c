@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "text/template/tmpl_render.h"
 #include "text/template/tmpl_text.h"
 
@@ -86,12 +87,14 @@ static cel_status put_float(cel_trender *r, const spec *s, double x) {
     snprintf(digits, sizeof digits, type == '%' ? "%.*f%%" : "%.*f", precision, type == '%' ? a * 100 : a);
   } else if (type == 'g' || (type == 'n') || (!type && s->precision >= 0)) {
     snprintf(digits, sizeof digits, upper ? "%.*G" : "%.*g", precision ? precision : 1, a);
+    cel_plain_point(digits);
     if (!type && !strpbrk(digits, ".e")) strncat(digits, ".0", sizeof digits - strlen(digits) - 1);
   } else {
     char text[32];
     cel_tfloat_repr(a, text);
     snprintf(digits, sizeof digits, "%s", text);
   }
+  cel_plain_point(digits);
   return put_number(r, s, minus, digits, sizeof digits);
 }
 

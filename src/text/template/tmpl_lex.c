@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/number.h"
 #include "text/template/tmpl_text.h"
 
 enum { MAX_BRACKETS = 256, LARGEST_SOURCE = 1 << 20 };
@@ -183,9 +184,10 @@ static cel_status lex_float(lexer *lx, size_t end) {
     if (n + 1 == sizeof text) return lex_fail(lx, begin, "this number has more than 511 digits");
     text[n++] = lx->s[p];
   }
-  text[n] = 0;
+  double x;
   took(lx, end);
-  return add(lx, CEL_TK_FLOAT, begin, (cel_str){lx->s + begin, end - begin}, cel_tfloat(strtod(text, NULL)));
+  if (!cel_parse_double((cel_str){text, n}, &x)) return lex_fail(lx, begin, "this number cannot be read");
+  return add(lx, CEL_TK_FLOAT, begin, (cel_str){lx->s + begin, end - begin}, cel_tfloat(x));
 }
 
 static int hex(const char *p, size_t room, int n, uint32_t *out) {

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "text/template/tmpl_render.h"
 #include "text/template/tmpl_text.h"
 
@@ -26,6 +27,7 @@ void cel_tfloat_repr(double x, char out[32]) {
   int precision = 0;
   do snprintf(digits, sizeof digits, "%.*e", precision, x);
   while (strtod(digits, NULL) != x && ++precision < 17);
+  cel_plain_point(digits);
   char *e = strchr(digits, 'e');
   int exponent = (int)strtol(e + 1, NULL, 10);
   if (exponent < -4 || exponent >= 16) {
@@ -34,6 +36,7 @@ void cel_tfloat_repr(double x, char out[32]) {
   }
   int decimals = precision - exponent;
   snprintf(out, 32, "%.*f", decimals < 1 ? 1 : decimals, x);
+  cel_plain_point(out);
 }
 
 // ---- repr ----

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 // ---- errors and events ----------------------------------------------------------------------------------
 
 void cel_pjrt_ignore(const cel_pjrt *p, cel_pjrt_error *error) {
@@ -91,9 +93,12 @@ static void read_value(char *text, cel_pjrt_named *o) {
   o->value.integer = strtoll(text, &end, 10);
   o->type = CEL_PJRT_OPTION_INT;
   if (*text && !*end && !errno) return;
-  o->value.real = strtof(text, &end);
+  double real;
   o->type = CEL_PJRT_OPTION_FLOAT;
-  if (*text && !*end) return;
+  if (cel_parse_double(cel_str_of(text), &real)) {
+    o->value.real = (float)real;
+    return;
+  }
   o->type = CEL_PJRT_OPTION_STRING;
   o->value.text = text;
   o->value_size = strlen(text);
