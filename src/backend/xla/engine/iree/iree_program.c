@@ -62,7 +62,7 @@ static cel_status compile_in(const char *path, const char *from, const char *to,
   const char *argv[FLAGS_MOST + FILE_PLACES + 2] = {path, from, "-o", to};
   cel_buf said = {0};
   if (n > FLAGS_MOST) return cel_fail(err, CEL_INVALID, "%d flags for the compiler, at most %d are passed on", n, FLAGS_MOST);
-  memcpy(argv + 1 + FILE_PLACES, flags, (size_t)n * sizeof *flags);
+  for (int i = 0; i < n; i++) argv[1 + FILE_PLACES + i] = flags[i];
   cel_status s = cel_write_file(from, text->p, (int64_t)text->n, err);
   if (s == CEL_OK) s = run(argv, &said, err);
   if (s == CEL_OK) s = read_result(to, out, err);
