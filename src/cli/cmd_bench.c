@@ -141,7 +141,7 @@ static void report(const cli_options *o, const cel_lm *lm, const figures *f, dou
   lm->backend->memory(lm->model, &m);
   double rate = f->decode / (double)o->rows, used = rate * (double)m.weights_bytes / 1e9;
   if (!o->json) {
-    cel_buf_printf(b, "%s: %s %s, %s, %d threads\n", lm->checkpoint->path, d.engine, d.isa, d.precision, d.n_threads);
+    cel_buf_printf(b, "%s: %s %s, %s, %d threads\n", lm->checkpoint->path, d.engine, *d.isa ? d.isa : d.device, d.precision, d.n_threads);
     cel_buf_printf(b, "prefill  %9.1f tok/s  (%lld tokens x %lld)\n", f->prefill, (long long)o->bench_prompt, (long long)o->rows);
     cel_buf_printf(b, "decode   %9.1f tok/s  (%lld tokens x %lld)\n", f->decode, (long long)o->bench_gen, (long long)o->rows);
     cel_buf_printf(b, "reads    %9.1f GB/s of weights in decode, %.1f GB/s the machine's best (%.0f %%)\n", used, gb_s,

@@ -82,10 +82,12 @@ static void add_reply(cel_buf *b, const cel_lm *lm, const cli_prompt *p, const c
 
 void cli_print_speed(const cel_lm *lm, const cel_reply *r) {
   cel_description d;
+  char threads[32] = "";
   lm->backend->describe(lm->model, &d);
-  fprintf(stderr, "%lld prompt tokens at %.1f tok/s, %lld tokens at %.1f tok/s, first after %.0f ms (%s %s, %s, %d threads)\n",
+  if (d.n_threads > 0) snprintf(threads, sizeof threads, ", %d threads", d.n_threads);
+  fprintf(stderr, "%lld prompt tokens at %.1f tok/s, %lld tokens at %.1f tok/s, first after %.0f ms (%s %s, %s%s)\n",
           (long long)r->timings.n_prefilled, r->timings.prefill_tok_s, (long long)r->n, r->timings.decode_tok_s,
-          r->timings.first_token_ms, d.engine, d.isa, d.precision, d.n_threads);
+          r->timings.first_token_ms, d.engine, *d.isa ? d.isa : d.device, d.precision, threads);
 }
 
 static int answer(const cli_options *o, const cel_lm *lm, const cli_prompt *p, cel_request *q, cel_err *err) {
