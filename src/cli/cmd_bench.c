@@ -9,6 +9,7 @@
 
 typedef struct figures {
   double prefill, decode, first_token_ms;
+  double p50_ms, p95_ms;  // of the decode steps
 } figures;
 
 // ---- read bandwidth --------------------------------------------------------------------------------
@@ -66,21 +67,37 @@ static double median(double *v, int n) {
   return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
+static cel_status step(const cel_lm *lm, cel_session **sessions, int rows, cel_event *events, cel_err *err) {
+  CEL_TRY(lm->backend->step(lm->model, sessions, rows, events, err));
+  for (int r = 0; r < rows; r++) {
+    if (events[r].finish == CEL_FINISH_ERROR) {
+      *err = events[r].err;
+      return err->status;
+    }
+  }
+  return CEL_OK;
+}
+
 static cel_status decode(const cli_options *o, const cel_lm *lm, cel_session **sessions, cel_event *events, figures *out,
                          cel_err *err) {
   int rows = (int)o->rows;
-  double start = cel_now_ms();
-  for (int64_t i = 0; i < o->bench_gen; i++) {
-    CEL_TRY(lm->backend->step(lm->model, sessions, rows, events, err));
-    for (int r = 0; r < rows; r++) {
-      if (events[r].finish == CEL_FINISH_ERROR) {
-        *err = events[r].err;
-        return err->status;
-      }
-    }
+  int64_t n = o->bench_gen;
+  double *times = malloc((size_t)n * sizeof *times);
+  if (!times) return cel_fail_oom(err, "the times of steps");
+  cel_status s = CEL_OK;
+  double begin = cel_now_ms(), before = begin;
+  for (int64_t i = 0; s == CEL_OK && i < n; i++) {
+    s = step(lm, sessions, rows, events, err);
+    double now = cel_now_ms();
+    times[i] = now - before;
+    before = now;
   }
-  out->decode = 1000.0 * (double)(o->bench_gen * rows) / (cel_now_ms() - start);
-  return CEL_OK;
+  out->decode = 1000.0 * (double)(n * rows) / (before - begin);
+  qsort(times, (size_t)n, sizeof *times, by_value);
+  out->p50_ms = times[n / 2];
+  out->p95_ms = times[(n * 95 + 99) / 100 - 1];
+  free(times);
+  return s;
 }
 
 static cel_status prefill(const cli_options *o, const cel_lm *lm, const cel_prompt *p, cel_session **sessions,
@@ -113,7 +130,7 @@ static cel_status one_run(const cli_options *o, const cel_lm *lm, const cel_prom
 
 static cel_status all_runs(const cli_options *o, const cel_lm *lm, figures *out, cel_err *err) {
   enum { RUNS_MOST = 100 };
-  double prefills[RUNS_MOST], decodes[RUNS_MOST], firsts[RUNS_MOST];
+  double prefills[RUNS_MOST], decodes[RUNS_MOST], firsts[RUNS_MOST], p50s[RUNS_MOST], p95s[RUNS_MOST];
   int32_t *ids = malloc((size_t)o->bench_prompt * sizeof *ids);
   if (!ids) return cel_fail_oom(err, "the prompt");
   for (int64_t i = 0; i < o->bench_prompt; i++) ids[i] = (int32_t)((40 + i % 200) % lm->arch.vocab);
@@ -126,10 +143,12 @@ static cel_status all_runs(const cli_options *o, const cel_lm *lm, figures *out,
     prefills[i] = f.prefill;
     decodes[i] = f.decode;
     firsts[i] = f.first_token_ms;
+    p50s[i] = f.p50_ms;
+    p95s[i] = f.p95_ms;
   }
   free(ids);
   if (s != CEL_OK) return s;
-  *out = (figures){median(prefills, n), median(decodes, n), median(firsts, n)};
+  *out = (figures){median(prefills, n), median(decodes, n), median(firsts, n), median(p50s, n), median(p95s, n)};
   return CEL_OK;
 }
 
@@ -143,7 +162,8 @@ static void report(const cli_options *o, const cel_lm *lm, const figures *f, dou
   if (!o->json) {
     cel_buf_printf(b, "%s: %s %s, %s, %d threads\n", lm->checkpoint->path, d.engine, *d.isa ? d.isa : d.device, d.precision, d.n_threads);
     cel_buf_printf(b, "prefill  %9.1f tok/s  (%lld tokens x %lld)\n", f->prefill, (long long)o->bench_prompt, (long long)o->rows);
-    cel_buf_printf(b, "decode   %9.1f tok/s  (%lld tokens x %lld)\n", f->decode, (long long)o->bench_gen, (long long)o->rows);
+    cel_buf_printf(b, "decode   %9.1f tok/s  (%lld tokens x %lld), a step %.2f ms, 95 %% within %.2f ms\n", f->decode,
+                   (long long)o->bench_gen, (long long)o->rows, f->p50_ms, f->p95_ms);
     cel_buf_printf(b, "reads    %9.1f GB/s of weights in decode, %.1f GB/s the machine's best (%.0f %%)\n", used, gb_s,
                    gb_s > 0 ? 100 * used / gb_s : 0);
     cel_buf_printf(b, "load %.1f ms, first token %.1f ms, peak memory %.1f MiB\n", lm->open_ms + lm->load_ms, f->first_token_ms,
@@ -153,6 +173,8 @@ static void report(const cli_options *o, const cel_lm *lm, const figures *f, dou
   cel_buf_addc(b, '{');
   cli_add_ms(b, "prefill_tok_s", f->prefill);
   cli_add_ms(b, "decode_tok_s", f->decode);
+  cli_add_ms(b, "step_p50_ms", f->p50_ms);
+  cli_add_ms(b, "step_p95_ms", f->p95_ms);
   cli_add_ms(b, "read_gb_s", gb_s);
   cli_add_ms(b, "decode_gb_s", used);
   cli_add_ms(b, "load_ms", lm->open_ms + lm->load_ms);
