@@ -19,6 +19,9 @@ install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RE
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.c")
 
 set(CPACK_GENERATOR DEB)
+if(CEL_MLX) # a library of wheels is nothing that a package can depend on
+  set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/no_package.cmake)
+endif()
 set(CPACK_PACKAGE_NAME mlxcel)
 set(CPACK_PACKAGE_VENDOR mlxcel)
 set(CPACK_PACKAGE_CONTACT "the mlxcel authors <mlxcel@mlxcel.invalid>")

@@ -6,6 +6,7 @@
 #   scripts/deps.sh --print    only prints that command
 #   scripts/deps.sh arm64      also what `make test-arm64` needs (Debian, Ubuntu)
 #   scripts/deps.sh fuzz       also what `make fuzz` needs: clang with libFuzzer
+#   scripts/deps.sh --mlx      also MLX, whose backend the default build is (scripts/mlx.sh); --mlx=cuda: for NVIDIA GPUs
 #
 # Every need is asked of the machine itself (does it compile, does pkg-config know it), so hand-made
 # installations count, and the script is done in a moment when nothing is missing.
@@ -13,13 +14,15 @@ set -eu
 cd "$(dirname "$0")/.."
 
 CMAKE_MAJOR=3 CMAKE_MINOR=25   # the least that CMakeLists.txt takes
-print_only=no arm64=no fuzz=no recommends=no
+print_only=no arm64=no fuzz=no mlx=no recommends=no
 for word in "$@"; do
   case $word in
     --print) print_only=yes ;;
     arm64) arm64=yes ;;
     fuzz) fuzz=yes ;;
-    *) echo "deps.sh: $word is none of --print, arm64, fuzz" >&2; exit 2 ;;
+    --mlx) mlx=default ;;
+    --mlx=cuda) mlx=cuda ;;
+    *) echo "deps.sh: $word is none of --print, arm64, fuzz, --mlx, --mlx=cuda" >&2; exit 2 ;;
   esac
 done
 
@@ -135,4 +138,8 @@ if ! cmake_is_new_enough cmake && ! cmake_is_new_enough build/tools/bin/cmake; t
   fi
 fi
 
+case $mlx in
+  default) scripts/mlx.sh >&2 ;;
+  cuda) scripts/mlx.sh cuda >&2 ;;
+esac
 if [ $arm64 = yes ]; then exec scripts/arm64_sysroot.sh; fi

@@ -133,5 +133,4 @@ typedef struct cel_backend {
 extern const cel_backend *const cel_backends[];  // from backend.def, best first, ended by NULL
 // Finds by name; "" or NULL: the first one whose probe says yes. Refuses with the list of built backends.
 CEL_MUST_CHECK cel_status cel_backend_find(const char *name, const cel_backend **out, cel_err *err);
-
 #endif

@@ -11,7 +11,8 @@ import sys
 def names(nm, *flags_and_file):
     out = subprocess.run([nm, *flags_and_file], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in out.splitlines()]
-    found = {r[2].split("@")[0] for r in rows if len(r) == 3 and r[1] in "TDBRVWCGSu"}
+    found = {r[2].split("@")[0] for r in rows if len(r) == 3 and r[1] in "TDBRVWCGSu"
+             and not (r[1] in "WVu" and r[2].startswith(("_Z", "__Z", "DW.ref.")))}  # instances of C++ templates, in the MLX shim
     found = {n[1:] if n.startswith("_mlxcel") or n.startswith("_cel") else n for n in found}  # Mach-O
     return {n for n in found if not n.startswith(("__asan", "__odr_asan", "__ubsan", "__tsan", "__sanitizer", "__sancov"))}
 

@@ -98,6 +98,46 @@ def make_tree(folder, files):
         open(path, "w").close()
 
 
+def environment_without_mlx(work):
+    """An environment in which no MLX is found, but for one that lies among the system's own libraries."""
+    return dict({k: v for k, v in os.environ.items() if k != "MLX_ROOT"}, MLXCEL_CACHE_DIR=os.path.join(work, "nowhere"))
+
+
+def check_mlx_refusals(tap, source, work):
+    """The default build says that MLX is missing, or too old; builds with OpenXLA go on without it."""
+    hint = "scripts/deps.sh --mlx brings it, or set MLX_ROOT"
+    tree = os.path.join(work, "mlx")
+
+    def refused(preset, variables, want):
+        folder = tempfile.mkdtemp(dir=work)
+        code, output = configure(source, preset, folder, (), dict(environment_without_mlx(work), **variables))
+        shutil.rmtree(folder)
+        if not want:
+            expect(code == 0 and "without the MLX backend: " in output, "it does not go on without MLX: " + output[-600:])
+            return None
+        if code == 0 and not variables:
+            return "there is an MLX among this system's libraries"
+        expect(code != 0, "it was configured:\n" + output[-600:])
+        want = want % tree if "%s" in want else want
+        expect(refusal(output) == want + " (CEL_MLX=OFF builds without it)", "it says: %s\nand not: %s" % (refusal(output), want))
+        return None
+
+    def tree_of_version(version):
+        make_tree(tree, ["include/mlx/version.h", "lib/libmlx.so", "lib/libmlx.dylib"])
+        with open(os.path.join(tree, "include/mlx/version.h"), "w") as f:
+            f.writelines("#define MLX_VERSION_%s %s\n" % part for part in zip(("MAJOR", "MINOR", "PATCH"), version.split(".")))
+
+    tap.check("no MLX: what brings it is named",
+              lambda: refused("default", {}, "MLX was not found: scripts/deps.sh --mlx brings it, or set MLX_ROOT to where it is"))
+    tap.check("MLX_ROOT without MLX: it is named",
+              lambda: refused("default", {"MLX_ROOT": "/nowhere"}, "MLX_ROOT=/nowhere has no include/mlx/version.h with a lib/libmlx beside it"))
+    tree_of_version("0.31.2")
+    tap.check("an MLX that is too old: both versions are named",
+              lambda: refused("default", {"MLX_ROOT": tree}, "MLX 0.31.2 in %s/include is too old, 0.32 is needed: " + hint))
+    tap.check("no MLX, but OpenXLA: one line says so", lambda: refused("xla-backend", {}, None))
+    shutil.rmtree(tree)
+
+
 def check_refusals(tap, source, work):
     """A build with IREE says which variable is missing, and of a tree which file."""
     def refused(variables, want, more=()):
@@ -239,6 +279,7 @@ def main():
     all_presets, tap = presets(source), Tap()
     if what == "configure":
         check_refusals(tap, source, work)
+        check_mlx_refusals(tap, source, work)
         check_configure(tap, source, work, all_presets)
     else:
         check_build(tap, source, work, all_presets, sys.argv[4:])

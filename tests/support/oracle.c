@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/env.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -105,7 +106,7 @@ void loaded_open_adapted(loaded *l, const char *path, const char *adapter, const
   cel_load_options defaults = {.n_threads = 2, .context = 256};
   cel_status s = cel_checkpoint_open_adapted(path, adapter && *adapter ? adapter : NULL, &l->checkpoint, &err);
   if (s == CEL_OK) s = cel_arch_from_config(l->checkpoint->config, NULL, &l->arena, &l->arch, &err);
-  if (s == CEL_OK) s = cel_backend_find(getenv("MLXCEL_BACKEND"), &l->backend, &err);
+  if (s == CEL_OK) s = cel_backend_find(cel_env(CEL_ENV_BACKEND), &l->backend, &err);
   if (s == CEL_OK) s = l->backend->load(&l->arch, l->checkpoint, options ? options : &defaults, &l->model, &err);
   if (s != CEL_OK) fail_msg("%s: %s", path, err.text);
 }

@@ -1,4 +1,4 @@
-// The MLXCEL_MLX_* variables (base/env.def), read in mlx_options.c alone, once per load.
+// What the MLXCEL_MLX_* variables ask for, once per load.
 #ifndef CEL_MLX_OPTIONS_H
 #define CEL_MLX_OPTIONS_H
 

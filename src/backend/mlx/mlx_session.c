@@ -18,7 +18,7 @@ static const char *mlx_reservation(void) {
 static void mlx_describe(const cel_model_handle *m, cel_description *out) {
   static const char *const types[] = {[CEL_MLX_F32] = "f32", [CEL_MLX_F16] = "f16", [CEL_MLX_BF16] = "bf16"};
   *out = (cel_description){.backend = "mlx", .engine = "mlx", .device = cel_mlx_device_name(model_of(m)->device),
-                           .precision = types[model_of(m)->type], .isa = cel_mlx_version(), .n_threads = 1};
+                           .precision = types[model_of(m)->type], .isa = cel_mlx_version()};
 }
 
 static void mlx_memory(const cel_model_handle *m, cel_memory_report *out) {
