@@ -14,6 +14,7 @@ typedef struct cel_mlx_weight {
   int64_t stack, rows, cols;
   arr bias;               // [rows], of a stack [stack, rows], in the model's type; NULL: none
   arr global_scale;       // nvfp4 stacks may have one: f32 [stack], what a matrix is times
+  cel_mlx_matrix low, high;  // an adapter's lora_A, times its scale, and lora_B; w NULL: none
   arr vector;             // a norm's weight, in the model's type; another tensor of floats, f32: [n]
 } cel_mlx_weight;
 

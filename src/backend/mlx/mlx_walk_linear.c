@@ -1,9 +1,10 @@
-// Products with stored weights, and the embedding lookup.
+// Products with stored weights, an adapter beside them, and the embedding lookup.
 #include "backend/mlx/mlx_walk.h"
 
 arr cel_mlx_product(cel_mlx_walk *w, cel_weight_role role, int layer, arr x) {
   const cel_mlx_weight *p = cel_mlx_weight_of(w->m, role, layer);
   arr y = cel_mlx_linear(w->c, x, &p->matrix, true);
+  if (p->low.w) y = cel_mlx_add(w, y, cel_mlx_linear(w->c, cel_mlx_linear(w->c, x, &p->low, true), &p->high, true));
   return p->bias ? cel_mlx_add(w, y, p->bias) : y;
 }
 

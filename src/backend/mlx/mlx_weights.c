@@ -129,7 +129,9 @@ static cel_status find_matrix(cel_mlx_model *m, const char *module, const cel_we
   out->stack = w.experts;
   out->rows = w.rows;
   out->cols = w.cols;
-  if (w.scales) return packed(m, &w, &out->matrix, err);
+  bool fp8 = w.scales && !strcmp(w.mode, "fp8");  // MLX has no such form
+  if (w.scales && !fp8) return packed(m, &w, &out->matrix, err);
+  if (fp8) return widened(m, &w, &out->matrix, err);
   if (mlx_type(w.tensor->dtype, &type)) return array_of(m, w.tensor, m->type, &out->matrix.w, err);
   if (cel_mlx_can_repack(w.tensor->dtype)) return repacked(m, &w, &out->matrix, err);
   return widened(m, &w, &out->matrix, err);
@@ -199,6 +201,34 @@ static cel_status find_global_scale(cel_mlx_model *m, const char *module, cel_ml
   return s;
 }
 
+// lora_A [r, in], lora_B [out, r] and the scale, where the checkpoint has an adapter for the module.
+static cel_status find_adapter(cel_mlx_model *m, const char *module, cel_mlx_weight *w, cel_err *err) {
+  char low[240], high[240], scale[240];
+  cel_weight unused;
+  cel_err none = {0};
+  snprintf(low, sizeof low, "%s.lora_A", module);
+  if (cel_checkpoint_weight(m->checkpoint, low, &unused, &none) == CEL_NOT_FOUND) return CEL_OK;
+  snprintf(high, sizeof high, "%s.lora_B", module);
+  snprintf(scale, sizeof scale, "%s.lora_scale", module);
+  cel_mlx_weight a = {0}, b = {0};
+  cel_weight_shape want = {.kind = CEL_WEIGHT_MATRIX, .rows = -1, .cols = w->cols};
+  arr by = NULL;
+  cel_status s = find_matrix(m, low, &want, &a, err);
+  want = (cel_weight_shape){.kind = CEL_WEIGHT_MATRIX, .rows = w->rows, .cols = a.rows};
+  if (s == CEL_OK) s = find_matrix(m, high, &want, &b, err);
+  if (s == CEL_OK) s = find_vector(m, scale, 1, CEL_MLX_F32, &by, err);
+  w->low = a.matrix;
+  w->high = b.matrix;
+  if (s == CEL_OK && a.matrix.scales) s = cel_fail(err, CEL_UNSUPPORTED, "%s: a quantized adapter is not supported", low);
+  if (s == CEL_OK) {
+    arr scaled = cel_mlx_binary_op(m->c, CEL_MLX_MUL, cel_mlx_cast(m->c, a.matrix.w, CEL_MLX_F32), by);
+    s = settle(m, cel_mlx_cast(m->c, scaled, m->type), &w->low.w, err);
+    cel_mlx_release(m->c, a.matrix.w);
+  }
+  cel_mlx_release(m->c, by);
+  return s;
+}
+
 // ---- roles -----------------------------------------------------------------------------------------------
 
 static bool has_matrix(void *context, const char *module) {
@@ -228,6 +258,7 @@ static cel_status one(cel_mlx_model *m, cel_weight_role role, int layer, cel_err
     CEL_TRY(find_norm(m, role, name, s.rows, &w->vector, err));
   } else {
     CEL_TRY(find_matrix(m, module, &s, w, err));
+    if (cel_arch_is_linear(role)) CEL_TRY(find_adapter(m, module, w, err));
   }
   if (s.kind == CEL_WEIGHT_STACK && w->matrix.mode && !strcmp(w->matrix.mode, "nvfp4")) CEL_TRY(find_global_scale(m, module, w, err));
   int64_t n = s.kind == CEL_WEIGHT_VECTOR ? s.rows : w->rows * CEL_MAX(w->stack, 1);
@@ -273,7 +304,8 @@ void cel_mlx_release_weights(cel_mlx_model *m) {
   for (int64_t i = 0; i < n; i++) {
     cel_mlx_weight *w = &m->weights[i];
     if (w != embed && w->matrix.w && w->matrix.w == embed->matrix.w) continue;  // the head that is the embedding
-    arr all[] = {w->matrix.w, w->matrix.scales, w->matrix.biases, w->bias, w->global_scale, w->vector};
+    arr all[] = {w->matrix.w, w->matrix.scales, w->matrix.biases, w->bias, w->global_scale, w->vector, w->low.w, w->high.w,
+                 w->low.scales, w->low.biases, w->high.scales, w->high.biases};
     for (int k = 0; k < CEL_COUNT(all); k++) cel_mlx_release(m->c, all[k]);
   }
   free(m->weights);
