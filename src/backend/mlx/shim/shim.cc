@@ -109,6 +109,19 @@ mx::Shape shape_of(int rank, const int64_t *dims) {
   return s;
 }
 
+// MLX's allocator for CPUs does not look whether there is memory: large arrays are asked for here first.
+void expect_memory(const cel_mlx *c, const mx::Shape &shape, mx::Dtype type) {
+  size_t bytes = mx::size_of(type);
+  for (int d : shape) {
+    if (d > 0 && bytes > SIZE_MAX / 2 / static_cast<size_t>(d)) throw std::bad_alloc();
+    bytes *= static_cast<size_t>(d);
+  }
+  if (c->device != mx::Device::cpu || bytes < size_t{1} << 20) return;
+  void *probe = std::malloc(bytes);
+  std::free(probe);
+  if (!probe) throw std::bad_alloc();
+}
+
 std::optional<mx::array> maybe(const cel_mlx_array *x) {
   return x ? std::optional<mx::array>(x->a) : std::nullopt;
 }
@@ -259,7 +272,11 @@ arr cel_mlx_copy(cel_mlx *c, cel_mlx_type type, int rank, const int64_t *dims, c
 }
 
 arr cel_mlx_zeros(cel_mlx *c, cel_mlx_type type, int rank, const int64_t *dims) {
-  return make(c, {}, [&] { return mx::zeros(shape_of(rank, dims), types[type], c->stream); });
+  return make(c, {}, [&] {
+    mx::Shape shape = shape_of(rank, dims);
+    expect_memory(c, shape, types[type]);
+    return mx::zeros(shape, types[type], c->stream);
+  });
 }
 
 arr cel_mlx_iota(cel_mlx *c, int64_t from, int64_t to) {

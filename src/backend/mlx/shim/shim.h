@@ -57,6 +57,7 @@ arr cel_mlx_lend(cel_mlx *c, cel_mlx_type type, int rank, const int64_t *dims, c
 arr cel_mlx_copy(cel_mlx *c, cel_mlx_type type, int rank, const int64_t *dims, const void *data);
 // Memory of malloc's that goes over to MLX, also on failure.
 arr cel_mlx_own(cel_mlx *c, cel_mlx_type type, int rank, const int64_t *dims, void *data);
+// CEL_OOM where there is no memory for it.
 arr cel_mlx_zeros(cel_mlx *c, cel_mlx_type type, int rank, const int64_t *dims);
 arr cel_mlx_iota(cel_mlx *c, int64_t from, int64_t to);  // i32 [to - from]
 

@@ -1,0 +1,144 @@
+// A model's handles: as many after a step as before it, none left behind by a session; wrong files and variables refused by name.
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/mlx/mlx_model.h"
+
+extern const cel_backend cel_backend_mlx;
+
+typedef struct fixture {
+  cel_arena arena;
+  cel_checkpoint *checkpoint;
+  cel_arch arch;
+  cel_model_handle *model;
+} fixture;
+
+static void open_files(fixture *f, const char *name) {
+  cel_err err = {0};
+  char path[600];
+  snprintf(path, sizeof path, "%s/data/oracle/%s", CEL_TEST_DATA, name);
+  *f = (fixture){0};
+  cel_arena_init(&f->arena);
+  cel_status s = cel_checkpoint_open(path, &f->checkpoint, &err);
+  if (s == CEL_OK) s = cel_arch_from_config(f->checkpoint->config, NULL, &f->arena, &f->arch, &err);
+  if (s != CEL_OK) fail_msg("%s", err.text);
+}
+
+static cel_status load(fixture *f, cel_err *err) {
+  cel_load_options o = {.context = 64, .max_sessions = 2, .prefill_chunk = 8};
+  return cel_backend_mlx.load(&f->arch, f->checkpoint, &o, &f->model, err);
+}
+
+static void close_files(fixture *f) {
+  cel_backend_mlx.unload(f->model);
+  cel_checkpoint_close(f->checkpoint);
+  cel_arena_deinit(&f->arena);
+}
+
+static cel_session *open_session(fixture *f) {
+  cel_err err = {0};
+  cel_session *s;
+  cel_session_options o = {.max_tokens = -1, .ignore_end = true};
+  cel_sampling_init(&o.sampling);
+  o.sampling.n_logprobs = -1;
+  o.sampling.temperature = 0;
+  if (cel_backend_mlx.open(f->model, &o, &s, &err) != CEL_OK) fail_msg("%s", err.text);
+  return s;
+}
+
+static int64_t live(const fixture *f) { return cel_mlx_live(cel_mlx_model_of(f->model)->c); }
+
+// Through prompts, steps, cuts and a fork.
+static void no_handle_is_left_behind(const char *name) {
+  fixture f;
+  cel_err err = {0};
+  open_files(&f, name);
+  if (load(&f, &err) != CEL_OK) fail_msg("%s", err.text);
+  int64_t loaded = live(&f), steady = 0;
+  for (int round = 0; round < 3; round++) {
+    cel_session *s = open_session(&f), *t;
+    cel_session_options o = s->options;
+    static const int32_t ids[20] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
+    cel_prompt p = {.ids = ids, .n = 20};
+    cel_event e[2];
+    assert_int_equal(cel_backend_mlx.prefill(s, &p, &err), CEL_OK);
+    for (int i = 0; i < 4; i++) {
+      assert_int_equal(cel_backend_mlx.step(f.model, &s, 1, e, &err), CEL_OK);
+      if (i == 0 && round == 0) steady = live(&f);
+      assert_int_equal(live(&f), steady);
+    }
+    assert_int_equal(cel_backend_mlx.fork(s, &o, &t, &err), CEL_OK);
+    cel_session *both[2] = {s, t};
+    assert_int_equal(cel_backend_mlx.step(f.model, both, 2, e, &err), CEL_OK);
+    assert_int_equal(e[0].token, e[1].token);
+    assert_int_equal(cel_backend_mlx.truncate(s, 5, &err), CEL_OK);
+    assert_int_equal(cel_backend_mlx.step(f.model, both, 2, e, &err), CEL_OK);
+    cel_backend_mlx.close(s);
+    cel_backend_mlx.close(t);
+    assert_int_equal(live(&f), loaded + 1);  // the last logits
+  }
+  cel_memory_report m;
+  cel_backend_mlx.memory(f.model, &m);
+  assert_true(m.weights_bytes > 0 && m.kv_bytes == 0);
+  close_files(&f);
+}
+
+static void attention_leaves_nothing_behind(void **state) { (void)state, no_handle_is_left_behind("llama3"); }
+static void recurrent_states_leave_nothing_behind(void **state) { (void)state, no_handle_is_left_behind("qwen3next"); }
+
+static void a_wrong_shape_is_refused_by_its_name(void **state) {
+  (void)state;
+  fixture f;
+  cel_err err = {0};
+  open_files(&f, "llama3");
+  f.arch.layers[1].inter += 64;
+  assert_int_equal(load(&f, &err), CEL_MALFORMED);
+  assert_non_null(strstr(err.text, "model.layers.1.mlp.gate_proj.weight is [128, 64], the config asks for [192, 64]"));
+  assert_null(f.model);
+  f.arch.layers[1].inter -= 64;
+  f.arch.names[CEL_W_UP] = "model.layers.{i}.mlp.nowhere";
+  assert_int_equal(load(&f, &err), CEL_NOT_FOUND);
+  assert_non_null(strstr(err.text, "model.layers.0.mlp.nowhere.weight"));
+  close_files(&f);
+}
+
+static void variables_are_held_to_what_there_is(void **state) {
+  (void)state;
+  fixture f;
+  cel_err err = {0};
+  cel_description d;
+  open_files(&f, "llama3");
+  setenv("MLXCEL_MLX_PRECISION", "f8", 1);
+  assert_int_equal(load(&f, &err), CEL_INVALID);
+  assert_non_null(strstr(err.text, "MLXCEL_MLX_PRECISION=f8"));
+  setenv("MLXCEL_MLX_PRECISION", "bf16", 1);
+  assert_int_equal(load(&f, &err), CEL_OK);
+  cel_backend_mlx.describe(f.model, &d);
+  assert_string_equal(d.precision, "bf16");
+  cel_backend_mlx.unload(f.model);
+  f.model = NULL;
+  unsetenv("MLXCEL_MLX_PRECISION");
+  setenv("MLXCEL_MLX_DEVICE", "gpu", 1);
+  cel_status s = load(&f, &err);
+  assert_int_equal(s, cel_mlx_available(CEL_MLX_GPU) ? CEL_OK : CEL_UNSUPPORTED);
+  if (s != CEL_OK) assert_non_null(strstr(err.text, "no Metal or CUDA device"));
+  unsetenv("MLXCEL_MLX_DEVICE");
+  close_files(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(attention_leaves_nothing_behind),
+      cmocka_unit_test(recurrent_states_leave_nothing_behind),
+      cmocka_unit_test(a_wrong_shape_is_refused_by_its_name),
+      cmocka_unit_test(variables_are_held_to_what_there_is),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
