@@ -3,7 +3,7 @@
 
     run_tests.py               everything: the release build's tests; most of them again with the address and
                                undefined-behaviour sanitizers; what uses threads with the thread sanitizer
-    run_tests.py --stage asan  one of these three builds: release, asan, tsan
+    run_tests.py --stage asan  one of these builds: release, default, asan, tsan
     run_tests.py --quick       the release build's tests that need no model and no package
     run_tests.py --arm64       unit and kernel tests cross-built for arm64, under qemu
 
@@ -14,6 +14,7 @@ none is one. What the tests find in the environment (a test that lacks one skips
     MLXCEL_TEST_GEMMA3_270M   path of the Gemma 3 270M Q4_K_M GGUF           (scripts/demo_model.py gemma3-270m)
     MLXCEL_TEST_VOCABS        folder of published vocabularies and templates (scripts/vocab_cache.py)
     MLXCEL_TEST_PYTHON        a python with tests/requirements.txt           (scripts/test_env.sh)
+    MLX_ROOT                  MLX, for the default build                     (scripts/mlx.sh)
 """
 import argparse
 import os
@@ -31,6 +32,8 @@ Stage = namedtuple("Stage", "preset targets select")
 
 ALL = [
     Stage("release", [], []),
+    Stage("default", ["mlxcel", "session_conform_test", "families_test", "mlx_shim_test", "mlx_model_test"],
+          ["-R", "^(session_conform_test|mlx_.*)$"]),
     Stage("asan", [], ["-L", "^(unit|fuzz|kernel|conform|api|cli)$", "-E", "^cli_(oracle|smollm2)"]),
     Stage("tsan", ["thread_tests"], ["-L", "^threads$"]),
 ]
@@ -123,9 +126,25 @@ def read_report(path, where, counts):
         counts.add_program(where, case.get("name"), outcome, text)
 
 
+def bring_mlx(env):
+    """MLX for the stage that needs it, into build/: other stages go on without it. False where it cannot be had."""
+    if not env.get("MLX_ROOT"):
+        ran = subprocess.run(["scripts/mlx.sh"], cwd=ROOT, stdout=subprocess.PIPE, text=True,
+                             env=dict(env, MLXCEL_CACHE_DIR=os.path.join(ROOT, "build", "mlx")))
+        if ran.returncode != 0:
+            return False
+        env["MLX_ROOT"] = ran.stdout.strip()
+    return True
+
+
 def run_stage(stage, env, counts):
     folder = os.path.join(ROOT, "build", stage.preset)
-    if run(["scripts/build.sh", stage.preset] + stage.targets) != 0:
+    env = dict(env)
+    if stage.preset == "default" and not bring_mlx(env):
+        counts.skipped += 1
+        counts.notes.append("skipped, default: MLX cannot be brought (scripts/mlx.sh)")
+        return
+    if run(["scripts/build.sh", stage.preset] + stage.targets, env) != 0:
         counts.fail("build of %s" % stage.preset)
         return
     report = os.path.join(folder, "tests.xml")

@@ -4,6 +4,7 @@
     builds.py configure SOURCE WORK    configures every build; nothing is compiled
     builds.py build SOURCE WORK [PRESET...]   builds the program of every one (or of those named) that this machine can, and
                                        looks at the programs: what is in them, what they say
+    builds.py default SOURCE WORK PROGRAM    looks at the program of a build that has MLX alone
 
 Builds with IREE need a tree of its runtime (IREE_DIST or a variable like it, docs/engines.md); a build whose tree is not there
 is a line that skips, once its refusal has been read. WORK keeps the build folders. Prints TAP.
@@ -272,7 +273,7 @@ def check_build(tap, source, work, all_presets, only):
 
 
 def main():
-    if len(sys.argv) < 4 or sys.argv[1] not in ("configure", "build"):
+    if len(sys.argv) < 4 or sys.argv[1] not in ("configure", "build", "default"):
         sys.exit(__doc__)
     what, source, work = sys.argv[1], os.path.abspath(sys.argv[2]), os.path.abspath(sys.argv[3])
     os.makedirs(work, exist_ok=True)
@@ -281,6 +282,8 @@ def main():
         check_refusals(tap, source, work)
         check_mlx_refusals(tap, source, work)
         check_configure(tap, source, work, all_presets)
+    elif what == "default":
+        tap.check("MLX alone: nothing of OpenXLA, whose variables change nothing", lambda: check_default(sys.argv[4], source))
     else:
         check_build(tap, source, work, all_presets, sys.argv[4:])
     tap.end()

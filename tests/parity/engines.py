@@ -22,6 +22,8 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "o
 
 
 def environment(device):
+    if device == "mlx":
+        return dict(os.environ, MLXCEL_BACKEND="mlx")
     env = dict(os.environ, MLXCEL_XLA_DEVICE=device)
     python = os.environ.get("MLXCEL_TEST_PYTHON")
     if python:
