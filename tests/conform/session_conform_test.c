@@ -397,6 +397,15 @@ static void a_fork_has_the_bits_of_its_origin(void **state) {
   f->l.backend->close(t);
 }
 
+// Two rows and one are different programs on engines whose compilers choose the order of sums; ours keeps the bits.
+static void expect_row(const fixture *f, const cel_event *got, const cel_event *want) {
+  cel_description d = {0};
+  f->l.backend->describe(f->l.model, &d);
+  assert_int_equal(got->token, want->token);
+  if (!strcmp(d.engine, "native")) assert_memory_equal(&got->logprob, &want->logprob, sizeof(float));
+  else assert_true(got->logprob - want->logprob < 1e-4f && want->logprob - got->logprob < 1e-4f);
+}
+
 // One step, of which one session has to be fed all of its tokens again and the other goes on.
 static void a_new_beginning_disturbs_no_other_row(void **state) {
   fixture *f = *state;
@@ -416,10 +425,8 @@ static void a_new_beginning_disturbs_no_other_row(void **state) {
   cel_event e[2];
   for (int i = 0; i + 1 < STEPS; i++) {
     assert_int_equal(f->l.backend->step(f->l.model, s, 2, e, &err), CEL_OK);
-    assert_int_equal(e[0].token, want[0][i + 1].token);
-    assert_memory_equal(&e[0].logprob, &want[0][i + 1].logprob, sizeof(float));
-    assert_int_equal(e[1].token, want[1][i].token);
-    assert_memory_equal(&e[1].logprob, &want[1][i].logprob, sizeof(float));
+    expect_row(f, &e[0], &want[0][i + 1]);
+    expect_row(f, &e[1], &want[1][i]);
   }
   for (int i = 0; i < 2; i++) f->l.backend->close(s[i]);
 }

@@ -48,6 +48,7 @@ void cel_iree_program_drop(cel_iree_program *p);  // a zeroed one is fine
 CEL_MUST_CHECK cel_status cel_iree_program_run(cel_iree_program *p, iree_hal_buffer_view_t *const *arguments, int n, cel_err *err);
 iree_hal_buffer_view_t *cel_iree_program_result(const cel_iree_program *p, int i);  // lent; NULL where there is none
 void cel_iree_program_forget(cel_iree_program *p);  // lets go of the results
+int64_t cel_iree_modules_bytes(const cel_iree_module *first);  // of compiled code, in all
 void cel_iree_modules_free(cel_iree_module *first);  // once the session is gone
 
 // Turns a status of IREE into ours, "what: text", and lets it go.

@@ -78,7 +78,7 @@ static cel_status iree_open(const cel_engine_options *o, cel_engine **out, cel_e
 static void iree_describe(const cel_engine *e, cel_engine_description *out) {
   *out = (cel_engine_description){.engine = "iree", .device = e->target.name, .precision = e->target.precision, .isa = "",
                                   .version = e->compiler.version.p, .target = e->target.artifact,
-                                  .arena_bytes = cel_results_bytes(&e->results)};
+                                  .arena_bytes = cel_results_bytes(&e->results) + cel_iree_modules_bytes(e->device.modules)};
 }
 
 // ---- buffers ----------------------------------------------------------------------------------------

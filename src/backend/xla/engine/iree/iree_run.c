@@ -10,6 +10,7 @@ struct cel_iree_module {
   char key[CEL_SHA256_HEX_BYTES];
   iree_vm_module_t *module;  // lent by the session
   void *code;                // which it reads in place
+  int64_t bytes;             // of the code
   cel_iree_module *next;
 };
 
@@ -22,6 +23,12 @@ void cel_iree_modules_free(cel_iree_module *first) {
   }
 }
 
+int64_t cel_iree_modules_bytes(const cel_iree_module *first) {
+  int64_t bytes = 0;
+  for (; first; first = first->next) bytes += first->bytes;
+  return bytes;
+}
+
 static cel_status new_module(const char *key, const void *code, size_t n, cel_iree_module **out, cel_err *err) {
   enum { ALIGNMENT = 64 };
   cel_iree_module *m = calloc(1, sizeof *m);
@@ -30,6 +37,7 @@ static cel_status new_module(const char *key, const void *code, size_t n, cel_ir
     free(m);
     return cel_fail_oom(err, "a compiled program");
   }
+  m->bytes = (int64_t)n;
   strncpy(m->key, key, sizeof m->key - 1);
   memcpy(m->code, code, n);
   *out = m;
