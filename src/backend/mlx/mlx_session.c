@@ -47,6 +47,7 @@ static cel_status evaluate(cel_mlx_model *m, arr logits, const int32_t *rows, in
   m->logits = logits ? cel_mlx_keep(m->c, logits) : NULL;
   all[count++] = m->logits;
   for (int i = 0; i < n; i++) count += cel_mlx_row_arrays(m, rows[i], all + count);
+  cel_mlx_path(m->c, "%s", "");
   cel_mlx_end_scope(m->c);  // no handle but these: memory is reused on the way, and states are written in place
   cel_status s = cel_mlx_eval(m->c, all, count, logits != NULL, err);
   free(all);

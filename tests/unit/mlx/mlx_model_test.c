@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,11 +134,61 @@ static void variables_are_held_to_what_there_is(void **state) {
   close_files(&f);
 }
 
+enum { PROMPT = 24, VOCAB = 256, SMALLEST = 128 };  // ids of all these models
+
+// How many there are.
+static int64_t logits_of(const char *name, const char *precision, float *out) {
+  fixture f;
+  cel_err err = {0};
+  int32_t ids[PROMPT];
+  for (int i = 0; i < PROMPT; i++) ids[i] = (i * 37 + 11) % SMALLEST;
+  cel_prompt p = {.ids = ids, .n = PROMPT};
+  open_files(&f, name);
+  setenv("MLXCEL_MLX_PRECISION", precision, 1);
+  if (load(&f, &err) != CEL_OK) fail_msg("%s in %s: %s", name, precision, err.text);
+  unsetenv("MLXCEL_MLX_PRECISION");
+  int64_t n = f.model->vocab;
+  assert_true(n >= SMALLEST && n <= VOCAB);
+  if (cel_backend_mlx.logits(f.model, &p, out, &err) != CEL_OK) fail_msg("%s in %s: %s", name, precision, err.text);
+  close_files(&f);
+  return n * PROMPT;
+}
+
+// The largest difference, as a fraction of the largest logit.
+static double off_by(const float *got, const float *want, int64_t n) {
+  double worst = 0, most = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double d = fabs((double)got[i] - want[i]);
+    if (!(d <= worst)) worst = d;  // a NaN counts
+    most = fmax(most, fabs((double)want[i]));
+  }
+  return worst / most;
+}
+
+// Every block in 16 bits. Routers choose other experts where scores are close, so that mixtures have the wider bound.
+static void sixteen_bits_stay_close(void **state) {
+  (void)state;
+  static const struct { const char *name; double f16, bf16; } models[] = {
+      {"llama3", 0.05, 0.3}, {"llama3-q4g64", 0.05, 0.3}, {"gemma2", 0.05, 0.3}, {"lfm2", 0.05, 0.3}, {"youtu-q4g32", 0.05, 0.3},
+      {"qwen35", 0.05, 0.3}, {"gemma3n", 0.05, 0.3}, {"mixtral", 0.3, 1}, {"qwen3moe-q4g32", 0.3, 1}};
+  static float want[PROMPT * VOCAB], got[PROMPT * VOCAB];
+  for (int i = 0; i < CEL_COUNT(models); i++) {
+    int64_t n = logits_of(models[i].name, "f32", want);
+    logits_of(models[i].name, "f16", got);
+    double f16 = off_by(got, want, n);
+    logits_of(models[i].name, "bf16", got);
+    double bf16 = off_by(got, want, n);
+    if (!(f16 <= models[i].f16 && bf16 <= models[i].bf16)) fail_msg("%s: off by %g in f16, %g in bf16", models[i].name, f16, bf16);
+    print_message("%s: %g, %g\n", models[i].name, f16, bf16);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(attention_leaves_nothing_behind),
       cmocka_unit_test(recurrent_states_leave_nothing_behind),
       cmocka_unit_test(a_wrong_shape_is_refused_by_its_name),
+      cmocka_unit_test(sixteen_bits_stay_close),
       cmocka_unit_test(variables_are_held_to_what_there_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -468,7 +468,14 @@ arr cel_mlx_linear(cel_mlx *c, arr x, const cel_mlx_matrix *w, bool transposed) 
 arr cel_mlx_expert_linear(cel_mlx *c, arr x, const cel_mlx_matrix *w, arr ids) {
   return make(c, {x, w->w, ids}, [&] {
     if (!w->scales) {
-      return mx::gather_mm(x->a, mx::swapaxes(w->w->a, -1, -2, c->stream), std::nullopt, ids->a, false, c->stream);
+      mx::array stack = mx::swapaxes(w->w->a, -1, -2, c->stream);
+      if (c->device != mx::Device::cpu || x->a.dtype() == mx::float32) {
+        return mx::gather_mm(x->a, stack, std::nullopt, ids->a, false, c->stream);
+      }
+      // MLX's CPU device has this product in f32 only.
+      mx::array wide = mx::gather_mm(mx::astype(x->a, mx::float32, c->stream), mx::astype(stack, mx::float32, c->stream),
+                                     std::nullopt, ids->a, false, c->stream);
+      return mx::astype(wide, x->a.dtype(), c->stream);
     }
     return mx::gather_qmm(x->a, w->w->a, w->scales->a, maybe(w->biases), std::nullopt, ids->a, true, w->group, w->bits,
                           w->mode, std::nullopt, false, c->stream);
