@@ -8,13 +8,13 @@ set(CEL_IREE_CUDA_VARIABLE IREE_CUDA_HOME)
 set(CEL_IREE_MACOS_VARIABLE IREE_MACOS_HOME)
 set(CEL_IREE_ROCM_VARIABLE IREE_ROCM_HOME)
 
-# cel_iree_value(OUT NAME): CMake's variable NAME, else the environment's, else "".
+# cel_iree_value(OUT NAME): CMake's variable NAME, else the environment's, else "". What the environment says when a folder
+# is first configured is kept there: later builds run CMake again, perhaps without it.
 function(cel_iree_value out name)
-  if(DEFINED ${name})
-    set(${out} "${${name}}" PARENT_SCOPE)
-  else()
-    set(${out} "$ENV{${name}}" PARENT_SCOPE)
+  if(NOT DEFINED ${name} AND NOT "$ENV{${name}}" STREQUAL "")
+    set(${name} "$ENV{${name}}" CACHE PATH "for CEL_XLA_IREE: a tree of IREE's runtime, or its compiler")
   endif()
+  set(${out} "${${name}}" PARENT_SCOPE)
 endfunction()
 
 set(CEL_IREE_KINDS ${CEL_IREE_TREE})
