@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs models on engines, compares their greedy tokens with the reference, and records what was run.
 
-    qualify.py [--program build/release/mlxcel] [--engine NAME[@PRECISION]]... [--checkpoint NAME]... [--jobs N]
+    qualify.py [--program build/release/mlxcel] [--engine NAME[@PRECISION]]... [--checkpoint NAME]... [--jobs N] [--prompts N]
     qualify.py --write               docs/qualification.md from docs/qualification.json, nothing is run
 
 NAME of an engine is a value of MLXCEL_XLA_DEVICE (native, pjrt:cpu, pjrt:cuda, local-task, cuda, ...), or mlx:cpu, mlx:gpu.
@@ -154,12 +154,12 @@ def find(name, a):
 
 # ---- runs ----------------------------------------------------------------------------------------------
 
-def compare(engine, model, reference):
+def compare(engine, model, reference, prompts):
     """(tokens compared, equal ones, what to say)"""
     with open(reference, encoding="utf-8") as f:
         source = json.load(f)
     compared = equal = 0
-    for i, case in enumerate(source["cases"]):
+    for i, case in enumerate(source["cases"][:prompts]):
         want = case["greedy"]
         reply = engine.generate(model, case["ids"], len(want))
         if isinstance(reply, str):
@@ -212,7 +212,7 @@ def row_of(engine, about, name, a):
         model, reference = find(name, a)
         if not model:
             return None, reference
-        compared, equal, said = compare(engine, model, reference)
+        compared, equal, said = compare(engine, model, reference, a.prompts)
         with open(reference, encoding="utf-8") as f:
             what = "sha256 %s; %s" % (digest(model), json.load(f)["source"])
     return dict(about, target=target(), checkpoint=name, reference=what, tokens=compared, equal=equal, result=said,
@@ -288,6 +288,7 @@ def main():
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "qualify-work"))
     parser.add_argument("--python", default=os.environ.get("MLXCEL_TEST_PYTHON") or sys.executable)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--prompts", type=int, help="of each real checkpoint, only so many")
     parser.add_argument("--write", action="store_true")
     a = parser.parse_args()
     if a.write:
