@@ -48,21 +48,29 @@ static cel_status load(cel_mlx_model *m, const cel_load_options *o, cel_err *err
   const cel_checkpoint *c = m->checkpoint;
   CEL_TRY(cel_checkpoint_intact(c, cel_checkpoint_touch(c, o->progress, o->progress_context, err), err));
   CEL_TRY(cel_checkpoint_intact(c, cel_mlx_load_weights(m, err), err));
+  if (m->n_ranks > 1) CEL_TRY(cel_mlx_shard(m, err));
   keep_resident(m);
   CEL_TRY(cel_sequences_init(&m->base, err));
   CEL_TRY(make_buffers(m, err));
   return cel_mlx_make_rows(m, err);
 }
 
+static cel_status check_options(const cel_load_options *o, cel_err *err) {
+  if (o->artifact) return cel_fail(err, CEL_UNSUPPORTED, "--artifact: the mlx backend compiles nothing ahead; --backend xla does");
+  return CEL_OK;
+}
+
 cel_status cel_mlx_load(const cel_arch *arch, const cel_checkpoint *checkpoint, const cel_load_options *options,
                         cel_model_handle **out, cel_err *err) {
   *out = NULL;
   cel_mlx_options x;
-  CEL_TRY(cel_mlx_options_read(&x, err));
+  CEL_TRY(check_options(options, err));
+  CEL_TRY(cel_mlx_options_read(options->device, &x, err));
   cel_mlx_model *m = calloc(1, sizeof *m);
   if (!m) return cel_fail_oom(err, "a model");
   m->checkpoint = checkpoint;
   m->device = x.device;
+  m->n_ranks = CEL_MAX(options->n_devices, 1);
   m->rope_divisors = calloc((size_t)CEL_MAX(arch->head_dim, 1), sizeof *m->rope_divisors);
   cel_status s = m->rope_divisors ? cel_mlx_open(x.device, &m->c, err) : cel_fail_oom(err, "a model");
   if (s == CEL_OK) {
@@ -72,7 +80,8 @@ cel_status cel_mlx_load(const cel_arch *arch, const cel_checkpoint *checkpoint, 
     m->base.prefill_chunk = options->prefill_chunk > 0 ? CEL_MIN(options->prefill_chunk, 1 << 16) : CEL_MLX_PREFILL_CHUNK;
     m->base.capacity = choose_capacity(arch, options);
     m->type = choose_type(m, x.precision);
-    s = load(m, options, err);
+    if (m->n_ranks > 1) s = cel_mlx_join(m->c, m->n_ranks, &m->rank, err);
+    if (s == CEL_OK) s = load(m, options, err);
   }
   if (s != CEL_OK) {
     cel_mlx_unload(&m->base);

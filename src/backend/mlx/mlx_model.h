@@ -34,6 +34,7 @@ typedef struct cel_mlx_model {
   cel_mlx_device device;
   cel_mlx_type type;     // of activations, and of what is not packed
   cel_mlx *c;
+  int n_ranks, rank;     // processes that share the model, and which of them this is; 1, 0: it is alone
   cel_mlx_weight *weights;  // [1 + n_layers][CEL_W_COUNT]; row 0 holds what belongs to no layer
   int64_t mapped_bytes;     // of weights used where they lie in the file
   int64_t copied_bytes;     // of those that MLX needs otherwise: other types, GGUF, experts kept apart
@@ -56,6 +57,11 @@ void cel_mlx_unload(cel_model_handle *m);
 // mlx_weights.c: all weights the description asks for; a wrong or missing one is refused by its name.
 CEL_MUST_CHECK cel_status cel_mlx_load_weights(cel_mlx_model *m, cel_err *err);
 void cel_mlx_release_weights(cel_mlx_model *m);
+
+// mlx_shard.c: tensor parallel. This process's share of every weight and of the description's heads; a description whose
+// blocks cannot be shared out is refused by name.
+CEL_MUST_CHECK cel_status cel_mlx_shard(cel_mlx_model *m, cel_err *err);
+bool cel_mlx_is_partial(cel_weight_role role);  // of a shared model, what this matrix gives is to be summed over the processes
 
 // mlx_repack.c: a GGUF weight in MLX's affine or mxfp4 form, number for number, where that is possible: false where not.
 // words: malloc'd, [rows * max(experts, 1)][cols * bits / 32]; scales (and biases) f32, or bytes for mxfp4. OOM is an error.

@@ -11,7 +11,8 @@ typedef struct cel_mlx_options {
   cel_mlx_precision precision;
 } cel_mlx_options;
 
+// `device`: "gpu", "cpu"; NULL or "": what MLXCEL_MLX_DEVICE says.
 // A value outside the accepted set is an error that names variable, value and set; so is a device MLX does not have.
-CEL_MUST_CHECK cel_status cel_mlx_options_read(cel_mlx_options *out, cel_err *err);
+CEL_MUST_CHECK cel_status cel_mlx_options_read(const char *device, cel_mlx_options *out, cel_err *err);
 
 #endif

@@ -5,6 +5,7 @@ arr cel_mlx_product(cel_mlx_walk *w, cel_weight_role role, int layer, arr x) {
   const cel_mlx_weight *p = cel_mlx_weight_of(w->m, role, layer);
   arr y = cel_mlx_linear(w->c, x, &p->matrix, true);
   if (p->low.w) y = cel_mlx_add(w, y, cel_mlx_linear(w->c, cel_mlx_linear(w->c, x, &p->low, true), &p->high, true));
+  if (w->m->n_ranks > 1 && cel_mlx_is_partial(role)) y = cel_mlx_all_sum(w->c, y);
   return p->bias ? cel_mlx_add(w, y, p->bias) : y;
 }
 

@@ -12,7 +12,8 @@ static arr experts(cel_mlx_walk *w, cel_weight_role role, int layer, arr x, arr 
     arr scale = cel_mlx_cast(w->c, cel_mlx_take(w->c, p->global_scale, ids, 0), w->type);
     y = cel_mlx_mul(w, y, cel_mlx_shape3(w, scale, n, k, 1));
   }
-  return p->bias ? cel_mlx_add(w, y, cel_mlx_take(w->c, p->bias, ids, 0)) : y;
+  bool summed_later = w->m->rank > 0 && cel_mlx_is_partial(role);  // one process adds the bias
+  return p->bias && !summed_later ? cel_mlx_add(w, y, cel_mlx_take(w->c, p->bias, ids, 0)) : y;
 }
 
 // gpt-oss: (up + 1) * gate * sigmoid(alpha * gate), gate cut off above, up on both sides.
@@ -51,5 +52,6 @@ arr cel_mlx_moe(cel_mlx_walk *w, int layer, arr h) {
   arr y = experts(w, CEL_W_EXPERT_DOWN, layer, a, c.ids);
   y = cel_mlx_mul(w, y, cel_mlx_shape3(w, c.weights, w->n, m->top_k, 1));
   y = cel_mlx_cast(w->c, cel_mlx_reduce(w->c, CEL_MLX_SUM, y, 1, false), w->type);
+  if (w->m->n_ranks > 1) y = cel_mlx_all_sum(w->c, y);
   return m->shared != CEL_SHARED_NONE ? cel_mlx_add(w, y, shared(w, layer, h)) : y;
 }

@@ -28,6 +28,7 @@ struct cel_mlx {
   char path[96];
   std::vector<cel_mlx_array *> scope;
   int64_t live;
+  std::optional<mx::distributed::Group> group;
 };
 
 namespace {
@@ -166,7 +167,7 @@ cel_status cel_mlx_open(cel_mlx_device device, cel_mlx **out, cel_err *err) {
   *out = nullptr;
   try {
     mx::Device d(device == CEL_MLX_GPU ? mx::Device::gpu : mx::Device::cpu);
-    *out = new cel_mlx{d, stream_of(d), {CEL_OK, ""}, "", {}, 0};
+    *out = new cel_mlx{d, stream_of(d), {CEL_OK, ""}, "", {}, 0, std::nullopt};
     return CEL_OK;
   } catch (const std::exception &e) {
     return cel_fail(err, CEL_ENGINE, "MLX: %s", e.what());
@@ -243,6 +244,20 @@ void cel_mlx_clear_cache(void) {
     mx::clear_cache();
   } catch (...) {
   }
+}
+
+cel_status cel_mlx_join(cel_mlx *c, int n, int *rank, cel_err *err) {
+  guarded(c, [&] {
+    c->group = mx::distributed::init(true);
+    *rank = c->group->rank();
+  });
+  CEL_TRY(cel_mlx_status(c, err));
+  if (c->group->size() == n) return CEL_OK;
+  return cel_fail(err, CEL_INVALID, "%d devices were asked for, MLX was launched with %d processes", n, c->group->size());
+}
+
+arr cel_mlx_all_sum(cel_mlx *c, arr x) {
+  return make(c, {x}, [&] { return mx::distributed::all_sum(x->a, c->group, c->stream); });
 }
 
 // ---- arrays from memory --------------------------------------------------------------------------------

@@ -49,6 +49,10 @@ void cel_mlx_memory_of(cel_mlx_memory *out);  // bytes, of the process
 void cel_mlx_wire(int64_t bytes);
 void cel_mlx_clear_cache(void);
 
+// Joins the processes that MLX's launch variables name (ring, MPI, JACCL, NCCL), which must be n; this one's number.
+CEL_MUST_CHECK cel_status cel_mlx_join(cel_mlx *c, int n, int *rank, cel_err *err);
+arr cel_mlx_all_sum(cel_mlx *c, arr x);  // over the processes that were joined
+
 // ---- arrays from memory --------------------------------------------------------------------------------
 
 // The caller's memory where MLX can take it as it is (unified memory; Metal: whole pages), else a copy. It must stay as
