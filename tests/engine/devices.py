@@ -95,8 +95,10 @@ def main():
             ok(ran.returncode == 0, "quantize " + words[1].rsplit("/", 1)[1], ran.stderr)
         compare(env, "llama3 (bf16, shared key heads)", ORACLE, 2, 0.51)
         compare(env, "f32", plain, 4, 0.26)
-        compare(env, "MLX 4-bit", quantized, 2, 0.51)
-        compare(env, "GGUF Q4_0", gguf, 4, 0.27)
+        packed = dict(env, MLXCEL_XLA_QUANT="packed")
+        compare(packed, "MLX 4-bit, packed", quantized, 2, 0.51)
+        compare(packed, "GGUF Q4_0, packed", gguf, 4, 0.27)
+        compare(env, "GGUF Q4_0, widened", gguf, 2, 0.51)
         print("1..%d" % N[0])
 
 

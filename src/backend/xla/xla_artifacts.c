@@ -65,7 +65,7 @@ typedef struct row {
   const char *key, *text;  // a text, or
   int64_t number;          // a number where text is NULL
 } row;
-enum { ROWS = 12 };
+enum { ROWS = 13 };
 
 static void describe(const cel_xla_model *m, const char *layout, const char *buckets, row out[ROWS]) {
   cel_engine_description d;
@@ -75,7 +75,8 @@ static void describe(const cel_xla_model *m, const char *layout, const char *buc
                           {"target", d.target ? d.target : "", 0},
                           {"precision", d.precision, 0},    {"model_type", m->base.arch.model_type, 0},
                           {"checkpoint_layout", layout, 0}, {"devices", NULL, m->n_devices},
-                          {"capacity", NULL, m->base.capacity}, {"buckets", buckets, 0},  {"rows", NULL, m->base.n_rows},
+                          {"capacity", NULL, m->base.capacity}, {"buckets", buckets, 0},
+                          {"quantized_weights", m->widened ? "widened" : "packed", 0},  {"rows", NULL, m->base.n_rows},
                           {"prefill_chunk", NULL, m->base.prefill_chunk}};
   memcpy(out, rows, sizeof rows);
 }

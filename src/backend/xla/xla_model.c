@@ -63,6 +63,8 @@ static cel_status open_engine(cel_xla_model *m, const cel_load_options *o, const
   CEL_TRY(m->driver->open(&engine, &m->engine, err));
   cel_engine_description d;
   m->driver->describe(m->engine, &d);
+  m->widened = !m->driver->quick_compile && !x->packed;
+  if (m->widened) m->storage = cel_xla_storage_widened(m->checkpoint);
   bool kernels = m->driver->quick_compile;  // composites run as kernels there, which no precision of products concerns
   m->dots = kernels                       ? CEL_HLO_DOTS_PLAIN
             : !strcmp(d.precision, "f16")  ? CEL_HLO_DOTS_F16
@@ -160,15 +162,18 @@ void cel_xla_unload(cel_model_handle *handle) {
 static cel_status weight_buffer(cel_xla_model *m, const cel_param *param, cel_buffer **out, cel_err *err) {
   const cel_tensor *t = cel_checkpoint_find(m->checkpoint, param->name);
   if (!t) return cel_fail(err, CEL_NOT_FOUND, "%s: the tensor %s is missing", m->checkpoint->path, param->name);
-  if (t->bytes != cel_hlo_bytes(param->type)) {
+  bool widen = m->widened && t->bytes != cel_hlo_bytes(param->type);
+  if (!widen && t->bytes != cel_hlo_bytes(param->type)) {
     return cel_fail(err, CEL_MALFORMED, "%s: %s has %lld bytes, the program expects %lld", t->file, t->name,
                     (long long)t->bytes, (long long)cel_hlo_bytes(param->type));
   }
   cel_buffer **slot = &m->weights[t - m->checkpoint->tensors];
   if (!*slot) {
-    CEL_TRY(cel_xla_upload(m->driver, m->engine, param->type, param->shard, t, slot, err));
-    m->weights_bytes += t->bytes;
-    m->weights_device_bytes += param->shard < 0 ? t->bytes : t->bytes / m->n_devices;
+    if (widen) CEL_TRY(cel_xla_upload_widened(m->driver, m->engine, param->type, param->shard, m->checkpoint, param->name, slot, err));
+    else CEL_TRY(cel_xla_upload(m->driver, m->engine, param->type, param->shard, t, slot, err));
+    int64_t bytes = cel_hlo_bytes(param->type);
+    m->weights_bytes += bytes;
+    m->weights_device_bytes += param->shard < 0 ? bytes : bytes / m->n_devices;
   }
   *out = *slot;
   return CEL_OK;

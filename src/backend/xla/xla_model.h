@@ -45,6 +45,7 @@ typedef struct cel_xla_model {
   cel_xla_bucket buckets[CEL_XLA_BUCKETS_MOST];  // [n_buckets], ascending
   int n_buckets;
   int8_t *bucket_of;     // [rows]; -1: in none yet
+  bool widened;          // quantized matrices are f32 on the device
   bool capacity_given;   // by a variable or the caller
   cel_hlo_dots dots;     // how the engine is asked to take products
   cel_xla_program *programs[CEL_XLA_PROGRAMS_MOST];
