@@ -18,12 +18,15 @@ static const cel_file_rule files[] = {
     {.module = NULL},
 };
 
+// Microsoft's files have the adapters inside, and .base_layer behind the names of weights; those of transformers have neither.
 static const cel_file_rule adapted_files[] = {
     {CEL_FILE_QKV, LAYER "self_attn.qkv_proj.base_layer",
      {LAYER "self_attn.q_proj", LAYER "self_attn.k_proj", LAYER "self_attn.v_proj"}},
     {CEL_FILE_HALVES, LAYER "mlp.gate_up_proj.base_layer", {LAYER "mlp.gate_proj", LAYER "mlp.up_proj"}},
     {CEL_FILE_RENAMED, LAYER "self_attn.o_proj.base_layer", {LAYER "self_attn.o_proj"}},
     {CEL_FILE_RENAMED, LAYER "mlp.down_proj.base_layer", {LAYER "mlp.down_proj"}},
+    {CEL_FILE_QKV, LAYER "self_attn.qkv_proj", {LAYER "self_attn.q_proj", LAYER "self_attn.k_proj", LAYER "self_attn.v_proj"}},
+    {CEL_FILE_HALVES, LAYER "mlp.gate_up_proj", {LAYER "mlp.gate_proj", LAYER "mlp.up_proj"}},
     {.module = NULL},
 };
 
@@ -48,7 +51,7 @@ const cel_family cel_family_phi3 = {
 
 const cel_family cel_family_phi4mm = {
     .name = "phi4mm",
-    .model_types = {"phi4mm"},
+    .model_types = {"phi4mm", "phi4_multimodal"},
     .gguf_archs = {NULL},
     .files = adapted_files,
     .special = "Phi-4 with adapters for sound and pictures (--adapter speech, vision), which text goes without",

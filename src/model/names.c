@@ -16,7 +16,7 @@ static const struct { const char *head, *becomes; } hf_heads[] = {
   {"embed_vision.", NULL}, {"model.embed_vision.", NULL}, {"embed_audio.", NULL}, {"model.embed_audio.", NULL},
   {"multi_modal_projector.", NULL}, {"model.multi_modal_projector.", NULL}, {"mm_projector.", NULL},
   {"model.mm_projector.", NULL}, {"connector.", NULL}, {"model.connector.", NULL},
-  {"audio_tower.", NULL}, {"model.audio_tower.", NULL}, {"audio_model.", NULL},
+  {"model.embed_tokens_extend.", NULL}, {"audio_tower.", NULL}, {"model.audio_tower.", NULL}, {"audio_model.", NULL},
   {"mtp.", NULL}, {"model.mtp_", NULL},
 };
 

@@ -63,7 +63,7 @@ def main():
     program, data = sys.argv[1:3]
     model, temp = os.path.join(data, "oracle", "phi4mm"), tempfile.TemporaryDirectory()
 
-    def scores(adapter):
+    def scores(adapter, model=model):
         out = os.path.join(temp.name, "scores.npy")
         words = [program, "logits", "-m", model, "--ids", IDS, "--npy", out, "--threads", "2"]
         p = subprocess.run(words + (["--adapter", adapter] if adapter else []), capture_output=True, timeout=300)
@@ -87,6 +87,20 @@ def main():
     ok("PEFT's folder: the same bits", got == own["speech"], told)
     got, told = scores(folder(temp.name, "mlx", "adapters.safetensors", mlx_config, mlx))
     ok("mlx-lm's folder: the same bits", got == own["speech"], told)
+    apart = os.path.join(temp.name, "apart")  # as transformers' own class has it: without adapters, in plain names
+    os.mkdir(apart)
+    base = {k.replace(".base_layer", ""): t for k, t in read(os.path.join(model, "model.safetensors")).items() if ".lora_" not in k}
+    base["model.embed_tokens_extend.image_embed.x.weight"] = ("BF16", [1], b"\0\0")
+    write(os.path.join(apart, "model.safetensors"), base)
+    with open(os.path.join(model, "config.json"), encoding="utf-8") as f:
+        about = json.load(f)
+    about = {k: v for k, v in about.items() if not k.endswith("_lora")}
+    with open(os.path.join(apart, "config.json"), "w", encoding="utf-8") as f:
+        json.dump(dict(about, model_type="phi4_multimodal"), f)
+    got, told = scores(None, apart)
+    ok("transformers' form of the model: the same bits", got == plain, told)
+    got, told = scores(os.path.join(temp.name, "peft"), apart)
+    ok("and with an adapter from a folder", got == own["speech"], told)
     rooted = dict(config, use_rslora=True, lora_alpha=2 * 8 ** 0.5)
     got, told = scores(folder(temp.name, "root", file, rooted, peft))
     ok("over the root of the rank", got == own["speech"], told)
