@@ -19,7 +19,7 @@ static int64_t values_of(const cel_lm *lm, const cel_tensor *t) {
   snprintf(module, sizeof module, "%.*s", (int)(name.n - 7), t->name);
   cel_weight w;
   cel_err ignored;
-  return cel_checkpoint_weight(lm->checkpoint, module, &w, &ignored) == CEL_OK ? w.rows * w.cols : n;
+  return cel_checkpoint_weight(lm->checkpoint, module, &w, &ignored) == CEL_OK ? CEL_MAX(w.experts, 1) * w.rows * w.cols : n;
 }
 
 static bool is_auxiliary(const cel_tensor *t) {
@@ -112,6 +112,28 @@ static void add_string(cel_buf *b, const char *key, const char *v) {
   cel_json_add_string(b, cel_str_of(v));
 }
 
+// Bits that a value of these takes.
+static void add_bits(cel_buf *b, int64_t bytes, int64_t values) {
+  cli_add_key(b, "bits");
+  cel_json_add_number(b, values ? 8.0 * (double)bytes / (double)values : 0);
+}
+
+static void special_tokens(const cel_lm *lm, cel_buf *b) {
+  bool any = false;
+  cli_add_key(b, "special_tokens");
+  cel_buf_addc(b, '[');
+  for (int64_t id = 0; lm->tokenizer && id < cel_tokenizer_size(lm->tokenizer); id++) {
+    if (!cel_tokenizer_is_special(lm->tokenizer, (int32_t)id)) continue;
+    cel_buf_addz(b, any ? ",{" : "{");
+    add_int(b, "id", id);
+    cli_add_key(b, "text");
+    cel_json_add_string(b, cel_tokenizer_bytes(lm->tokenizer, (int32_t)id));
+    cel_buf_addc(b, '}');
+    any = true;
+  }
+  cel_buf_addc(b, ']');
+}
+
 static void tensor_list(const cel_lm *lm, cel_buf *b) {
   cli_add_key(b, "tensors");
   cel_buf_addc(b, '[');
@@ -126,6 +148,7 @@ static void tensor_list(const cel_lm *lm, cel_buf *b) {
     for (int d = 0; d < t->rank; d++) cel_buf_printf(b, "%s%lld", d ? "," : "", (long long)t->dims[d]);
     cel_buf_addz(b, "]");
     add_int(b, "bytes", t->bytes);
+    add_bits(b, t->bytes, values_of(lm, t));
     cel_buf_addc(b, '}');
   }
   cel_buf_addc(b, ']');
@@ -178,6 +201,7 @@ static void json_report(const cel_lm *lm, const tally *t, int n, int64_t paramet
   cli_add_key(b, "end_ids");
   cli_add_ids(b, lm->end_ids, lm->n_end_ids);
   add_int(b, "bos", lm->tokenizer ? cel_tokenizer_bos(lm->tokenizer) : lm->arch.bos);
+  special_tokens(lm, b);
   tensor_list(lm, b);
   cel_buf_addz(b, "}\n");
 }
