@@ -68,7 +68,7 @@ def check_fish(prefix, commands):
         return {row.split("\t")[0] for row in out.splitlines()}
 
     expect(set(commands) <= offers("mlxcel "), "fish: commands")
-    expect(offers("mlxcel gen --te") == {"--temp", "--temperature"}, "fish: options: %s" % offers("mlxcel gen --te"))
+    expect(offers("mlxcel gen --temp") == {"--temp", "--temperature"}, "fish: options: %s" % offers("mlxcel gen --temp"))
     for c in commands:
         expect(set(options_of(prefix, "mlxcel-%s.1" % c)) <= offers("mlxcel %s --" % c), "fish: options of %s" % c)
 
