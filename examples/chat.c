@@ -67,7 +67,7 @@ static int answer(mlxcel_model *model, const char *question) {
   mlxcel_generate_options options;
   mlxcel_generate_options_init(&options, sizeof options);
   options.sampling = &sampling;
-  options.max_tokens = 256;
+  options.max_tokens = -1;  // until the model ends its answer, or the context is full
   options.text = print_piece;
 
   mlxcel_result *result;

@@ -13,7 +13,8 @@ extern "C" {
 typedef struct mlxcel_generate_options {
   size_t struct_size;               // set by init
   const mlxcel_sampling *sampling;  // NULL: greedy
-  int64_t max_tokens;               // -1: until an end token or a full context; 0: the prompt is run, nothing more
+  int64_t max_tokens;               // refused if they do not fit the context behind the prompt; -1: until an end token or a
+                                    // full context; 0: the prompt is run, nothing more
   const char *const *stops;         // [n_stops] texts that end the answer; they are not in it
   int32_t n_stops;
   bool ignore_end;                  // end tokens do not end the answer

@@ -60,7 +60,8 @@ MLXCEL_API void mlxcel_sampling_init(mlxcel_sampling *sampling, size_t struct_si
 typedef struct mlxcel_session_options {
   size_t struct_size;                // set by init
   const mlxcel_sampling *sampling;   // copied with all it points to; NULL: greedy
-  int64_t max_tokens;                // most tokens behind a prompt; -1: until an end token or a full context
+  int64_t max_tokens;                // most tokens behind a prompt, refused if they do not fit the context; -1: until an end
+                                     // token or a full context
   const int32_t *end_ids;            // [n_end_ids], copied; NULL: the model's own (mlxcel_token_ends)
   int32_t n_end_ids;
   bool ignore_end;                   // end tokens are tokens like any other
