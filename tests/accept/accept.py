@@ -19,11 +19,9 @@ import os
 import subprocess
 import sys
 
-RUN_BY_IREE = {"llama3.prefill", "mistral.prefill", "qwen2.prefill", "qwen3.prefill", "gemma3.prefill",
-               "llama3-q4g64.prefill", "llama3-q8g32.prefill", "llama-gguf.prefill",
-               "llama3.decode", "llama3-q4g64.decode", "dsv2.prefill", "dsv2.decode",
-               "mixtral.prefill", "mixtral.decode", "gptoss-mxfp4.prefill", "gptoss-mxfp4.decode",
-               "lfm2.prefill", "lfm2.decode", "qwen3next.prefill", "qwen3next.decode"}
+RUN_BY_IREE = {"llama3.prefill", "llama3.decode", "qwen3.prefill", "gemma3.prefill", "llama3-q4g64.prefill",
+               "llama-gguf.prefill", "dsv2.prefill", "mixtral.prefill", "gptoss-mxfp4.prefill", "lfm2.prefill", "lfm2.decode",
+               "qwen3next.prefill", "qwen3next.decode"}
 IREE_COMPILE = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu",
                 "--iree-llvmcpu-target-cpu=host"]
 # Both tools take f32 numbers below 2**-126 for zero. The scales of the micro float formats reach 2**-127; what they
