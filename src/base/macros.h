@@ -22,6 +22,22 @@
 #define CEL_UNLIKELY(x) (x)
 #endif
 
+// Before a loop of constant bounds. Not under sanitizers, whose checks make unrolled kernels take minutes to compile, nor
+// where CEL_NO_UNROLL says so.
+#if defined(__has_feature)
+#define CEL_HAS_SANITIZER (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CEL_HAS_SANITIZER 1
+#else
+#define CEL_HAS_SANITIZER 0
+#endif
+#define CEL_PRAGMA(words) _Pragma(#words)
+#if CEL_HAS_SANITIZER || defined(CEL_NO_UNROLL)
+#define CEL_UNROLLED(n)
+#else
+#define CEL_UNROLLED(n) CEL_PRAGMA(GCC unroll n)
+#endif
+
 #define CEL_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 #define CEL_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define CEL_MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -3,6 +3,7 @@
 #define CEL_TESTS_KERNEL_EMULATED_H
 
 #define SIMDE_ENABLE_NATIVE_ALIASES
+#define CEL_NO_UNROLL
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
@@ -26,6 +27,5 @@ static inline __m512 emulated_cvtepi32_ps(__m512i v) {
 #define _mm512_madd_epi16(a, b) simde_mm512_madd_epi16(a, b)
 #undef _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps(v) emulated_cvtepi32_ps(v)
-#define UNROLLED
 
 #endif

@@ -40,10 +40,11 @@ static CEL_ALWAYS_INLINE void add_product(ints d, const cel_panel_token *x, int 
 
 static CEL_ALWAYS_INLINE void add_unit(cel_panel_shape f, const int16_t *q, const float *s, const float *b, const cel_panel_token *x, int half, int n,
                                        sums *acc) {
+  const int pairs = f.unit / 2 / f.halves;
   const __m256i zero = _mm256_setzero_si256();
   ints d0 = {zero, zero}, d1 = d0, d2 = d0, d3 = d0;
-#pragma GCC unroll 32
-  for (int i = 0; i < f.unit / 2 / f.halves; i++) {
+  CEL_UNROLLED(32)
+  for (int i = 0; i < pairs; i++) {
     const int at = cel_panel_entry(f.halves, half, i);
     const __m256i low = load_i(q + i * 2 * ROWS), high = load_i(q + i * 2 * ROWS + 16);
     d0 = add_pair(d0, low, high, x[0].x[at]);
@@ -92,7 +93,7 @@ static CEL_ALWAYS_INLINE void add_unit_bytes(cel_panel_shape f, const uint8_t *q
   ints d0 = {zero, zero}, d1 = d0, d2 = d0, d3 = d0;
   for (int first = 0; first < fours; first += run) {
     ints r0 = {zero, zero}, r1 = r0, r2 = r0, r3 = r0;
-#pragma GCC unroll 8
+  CEL_UNROLLED(8)
     for (int i = 0; i < run; i++) {
       const int at = cel_panel_entry(f.halves, half, first + i);
       const __m256i low = load_i(q + (first + i) * 4 * ROWS), high = load_i(q + (first + i) * 4 * ROWS + 32);

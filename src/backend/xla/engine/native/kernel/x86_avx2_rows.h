@@ -195,7 +195,7 @@ static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const u
     float s[16 * 8], b[16 * 8];
     eight_scales(f, w, &e, offset, u0, n, s, b, 8);
     for (int r = 0; r < 8; r++) prefetch_batch(f, e.at[r] + offset + ahead);
-#pragma GCC unroll 8
+  CEL_UNROLLED(8)
     for (int k = 0; k < CEL_LIN_BATCH; k++) {
       if (k >= n) break;
       const int64_t u = u0 + k;
@@ -251,7 +251,7 @@ static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const
     const int64_t here = CEL_MIN(CEL_LIN_BATCH, n - i);
     eight_scales(f, w, e, offset, u0 + i, here, p->s + i * halves * ROWS + 8 * half, p->b + i * halves * ROWS + 8 * half,
                  ROWS);
-#pragma GCC unroll 8
+  CEL_UNROLLED(8)
     for (int k = 0; k < CEL_LIN_BATCH; k++) {
       if (k >= here) break;
       __m256i q[8][4];

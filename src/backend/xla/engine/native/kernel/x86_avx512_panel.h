@@ -6,10 +6,6 @@
 
 enum { TOKENS = 8 };
 
-#ifndef UNROLLED  // an emulation takes the loop as it is
-#define UNROLLED _Pragma("GCC unroll 32")
-#endif
-
 static CEL_ALWAYS_INLINE __m512i load64(const void *p) { return _mm512_loadu_si512(p); }
 static CEL_ALWAYS_INLINE __m512 both(__m256 low, __m256 high) {
   return _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_castps_pd(low)), _mm256_castps_pd(high), 1));
@@ -43,7 +39,7 @@ static CEL_ALWAYS_INLINE void add_half(cel_panel_shape f, const cel_panel *p, in
   const float *s = p->s + (u * f.halves + half) * CEL_PANEL_ROWS, *b = p->b + (u * f.halves + half) * CEL_PANEL_ROWS;
   const __m512i zero = _mm512_setzero_si512();
   __m512i d0 = zero, d1 = zero, d2 = zero, d3 = zero, d4 = zero, d5 = zero, d6 = zero, d7 = zero;
-  UNROLLED
+  CEL_UNROLLED(32)
   for (int i = 0; i < entries; i++) {
     const int at = cel_panel_entry(f.halves, half, i);
     const __m512i w = load64(q + i * 4 * CEL_PANEL_ROWS);
