@@ -15,7 +15,12 @@ static const char *const names[] = {"llama3", "qwen3", "mistral", "gemma3", "gem
                                     "gemma1", "gemma2", "olmo1", "olmo2", "cohere", "stablelm", "starcoder2", "phi3-long",
                                     "glm4", "granite", "ministral3", "internlm2", "exaone4", "hunyuan", "apertus", "smollm3",
                                     "qwen3moe-q4g32", "qwen2moe", "gptoss-mxfp4", "phimoe", "dsv2", "dsv3",
-                                    "lfm2", "lfm2moe", "qwen3next"};
+                                    "lfm2", "lfm2moe", "qwen3next",
+                                    "ministral", "mimo", "olmo3", "ernie", "seedoss", "internlm3",
+                                    "exaone3", "cohere2", "phi4mm", "hyperclovax", "minicpm", "glm", "arcee",
+                                    "nemotron", "mixtral", "qwen3moe", "olmoe", "erniemoe", "granitemoe",
+                                    "granitemoeshared", "granite4-dense", "glm4moe", "dots1", "exaonemoe", "dsv1",
+                                    "gptoss", "minicpm3", "youtu", "qwen35", "qwen35moe"};
 static const char *const packed_names[] = {"llama3-q4g64", "llama-gguf", "llama3-mixed", "llama-blocks", "qwen3moe-q4g32"};
 
 static float *all_logits(const char *path, const char *precision, const oracle_case *c, int64_t vocab, int n_threads, int chunk) {
