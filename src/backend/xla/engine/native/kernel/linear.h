@@ -75,22 +75,24 @@ static inline int64_t cel_lin_round(int64_t n, int64_t to) { return (n + to - 1)
 static inline int cel_lin_element(int unit, int p) { return unit / 16 * (p % 16) + p / 16; }
 
 // A packed token row.
-//   I16: int16 q[units * U] | float scale[units up to 8s] | float sum[same * sums]
-//   bytes: int8 q[units * U], see cel_lin_byte_at | int32 total[units][2 halves] of them | scale, sum where I16 has them
+//   integers: int16 q[units * U], or int8 (cel_lin_bytes, cel_lin_byte_at) | int32 total[units][2 halves] of them |
+//     float scale[units up to 8s] | float sum[same * sums]
 //   F32: float x[units * U], in the order of positions
-static inline int64_t cel_lin_scales_at(const cel_linear *w) { return cel_lin_units(w) * cel_lin_unit(w) * 2; }
-static inline int64_t cel_lin_totals_at(const cel_linear *w) { return cel_lin_units(w) * cel_lin_unit(w); }
+static inline int64_t cel_lin_totals_at(const cel_linear *w) {
+  return cel_lin_units(w) * cel_lin_unit(w) * (cel_lin_bytes(w) ? 1 : 2);
+}
+static inline int64_t cel_lin_scales_at(const cel_linear *w) { return cel_lin_totals_at(w) + cel_lin_units(w) * 8; }
 // Where position p of a unit is among its bytes: positions 16 apart are neighbours, words of a unit pair up so.
 static inline int cel_lin_byte_at(int p) { return p / 32 * 32 + p % 16 * 2 + p / 16 % 2; }
 static inline int64_t cel_lin_sums_at(const cel_linear *w) {
   return cel_lin_scales_at(w) + cel_lin_round(cel_lin_units(w), CEL_LIN_BATCH) * 4;
 }
 
-// An unpacked row in scratch, in the same shape: I16: int16 q | float s[units up to 8s * halves] |
-// float b[same]; F32: float w[units * U].
-static inline int64_t cel_lin_row_scales_at(const cel_linear *w) { return cel_lin_scales_at(w); }
+// An unpacked row in scratch: integers: int16 q[units * U] | float s[units up to 8s * halves] | float b[same];
+// F32: float w[units * U].
+static inline int64_t cel_lin_row_scales_at(const cel_linear *w) { return cel_lin_units(w) * cel_lin_unit(w) * 2; }
 static inline int64_t cel_lin_row_biases_at(const cel_linear *w) {
-  return cel_lin_scales_at(w) + cel_lin_round(cel_lin_units(w), CEL_LIN_BATCH) * 4 * cel_lin_halves(w);
+  return cel_lin_row_scales_at(w) + cel_lin_round(cel_lin_units(w), CEL_LIN_BATCH) * 4 * cel_lin_halves(w);
 }
 static inline int64_t cel_lin_row_stride(const cel_linear *w) {
   int64_t batches = cel_lin_round(cel_lin_units(w), CEL_LIN_BATCH);

@@ -37,12 +37,9 @@ static void pack_integers(const cel_linear *w, const float *x, uint8_t *out) {
     for (int p = 0; p < unit; p++) total[p % 16 / 8] += q[p];
     sum[u * n_sums] = (float)(n_sums == 2 ? total[0] : total[0] + total[1]) * scale[u];
     if (n_sums == 2) sum[u * n_sums + 1] = (float)total[1] * scale[u];
-    if (bytes) {
-      for (int p = 0; p < unit; p++) out[u * unit + cel_lin_byte_at(p)] = (uint8_t)q[p];
-      memcpy(out + cel_lin_totals_at(w) + u * 8, total, sizeof total);
-    } else {
-      memcpy(out + u * unit * 2, q, (size_t)unit * 2);
-    }
+    memcpy(out + cel_lin_totals_at(w) + u * 8, total, sizeof total);
+    if (!bytes) memcpy(out + u * unit * 2, q, (size_t)unit * 2);
+    for (int p = 0; p < unit && bytes; p++) out[u * unit + cel_lin_byte_at(p)] = (uint8_t)q[p];
   }
 }
 

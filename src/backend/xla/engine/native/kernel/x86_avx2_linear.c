@@ -84,11 +84,9 @@ static CEL_ALWAYS_INLINE float pack_unit(const float *x, int unit, int n_sums, b
     total = _mm256_add_epi32(total, _mm256_madd_epi16(q[i], set16(1)));
   }
   int32_t low = sum4(_mm256_castsi256_si128(total)), high = sum4(_mm256_extracti128_si256(total, 1));
-  if (bytes) {
-    store_bytes(out + u * unit, unit, q);
-    totals[2 * u] = low;
-    totals[2 * u + 1] = high;
-  }
+  if (bytes) store_bytes(out + u * unit, unit, q);
+  totals[2 * u] = low;
+  totals[2 * u + 1] = high;
   sum[0] = (float)(n_sums == 2 ? low : low + high) * scale;
   if (n_sums == 2) sum[1] = (float)high * scale;
   return scale;

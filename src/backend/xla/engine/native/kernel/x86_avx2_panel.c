@@ -24,7 +24,8 @@ static CEL_ALWAYS_INLINE ints add_pair(ints d, __m256i low, __m256i high, int32_
 }
 
 // One unit or half of it: the sum goes on by its product and bias.
-static CEL_ALWAYS_INLINE void add_product(ints d, const cel_panel_token *x, int half, const float *s, const float *b, bool bias, sums *acc) {
+static CEL_ALWAYS_INLINE void add_product(ints d, const cel_panel_token *x, int half, const float *s, const float *b, bool bias,
+                                          sums *acc) {
   __m256 xs = _mm256_broadcast_ss(x->s), low = acc->low, high = acc->high;
   low = _mm256_fmadd_ps(_mm256_cvtepi32_ps(d.low), _mm256_mul_ps(_mm256_loadu_ps(s), xs), low);
   high = _mm256_fmadd_ps(_mm256_cvtepi32_ps(d.high), _mm256_mul_ps(_mm256_loadu_ps(s + 8), xs), high);
@@ -38,8 +39,8 @@ static CEL_ALWAYS_INLINE void add_product(ints d, const cel_panel_token *x, int 
 
 // ---- words ------------------------------------------------------------------------------------------
 
-static CEL_ALWAYS_INLINE void add_unit(cel_panel_shape f, const int16_t *q, const float *s, const float *b, const cel_panel_token *x, int half, int n,
-                                       sums *acc) {
+static CEL_ALWAYS_INLINE void add_unit(cel_panel_shape f, const int16_t *q, const float *s, const float *b,
+                                       const cel_panel_token *x, int half, int n, sums *acc) {
   const int pairs = f.unit / 2 / f.halves;
   const __m256i zero = _mm256_setzero_si256();
   ints d0 = {zero, zero}, d1 = d0, d2 = d0, d3 = d0;
@@ -77,7 +78,8 @@ static CEL_ALWAYS_INLINE ints join(ints d, ints run, bool first) {
   return (ints){settled(_mm256_add_epi32(d.low, low)), settled(_mm256_add_epi32(d.high, high))};
 }
 
-static CEL_ALWAYS_INLINE void close_unit(cel_panel_shape f, ints d, const cel_panel_token *x, int half, const float *s, const float *b, sums *acc) {
+static CEL_ALWAYS_INLINE void close_unit(cel_panel_shape f, ints d, const cel_panel_token *x, int half, const float *s,
+                                         const float *b, sums *acc) {
   if (f.offset) {
     const __m256i less = _mm256_set1_epi32(cel_panel_excess(f, x, half));
     d = (ints){_mm256_sub_epi32(d.low, less), _mm256_sub_epi32(d.high, less)};
@@ -86,14 +88,14 @@ static CEL_ALWAYS_INLINE void close_unit(cel_panel_shape f, ints d, const cel_pa
 }
 
 // Up to four tokens where one run makes the unit, else two: there are 16 registers.
-static CEL_ALWAYS_INLINE void add_unit_bytes(cel_panel_shape f, const uint8_t *q, const float *s, const float *b, const cel_panel_token *x, int half,
-                                             int n, sums *acc) {
+static CEL_ALWAYS_INLINE void add_unit_bytes(cel_panel_shape f, const uint8_t *q, const float *s, const float *b,
+                                             const cel_panel_token *x, int half, int n, sums *acc) {
   const int fours = f.unit / 4 / f.halves, run = CEL_MIN(run_of(f.bits), fours);
   const __m256i zero = _mm256_setzero_si256();
   ints d0 = {zero, zero}, d1 = d0, d2 = d0, d3 = d0;
   for (int first = 0; first < fours; first += run) {
     ints r0 = {zero, zero}, r1 = r0, r2 = r0, r3 = r0;
-  CEL_UNROLLED(8)
+    CEL_UNROLLED(8)
     for (int i = 0; i < run; i++) {
       const int at = cel_panel_entry(f.halves, half, first + i);
       const __m256i low = load_i(q + (first + i) * 4 * ROWS), high = load_i(q + (first + i) * 4 * ROWS + 32);
@@ -115,7 +117,8 @@ static CEL_ALWAYS_INLINE void add_unit_bytes(cel_panel_shape f, const uint8_t *q
 
 // ---- tiles ------------------------------------------------------------------------------------------
 
-static CEL_ALWAYS_INLINE void add_half(cel_panel_shape f, const cel_panel *p, int64_t u, int half, const cel_panel_token *x, int n, sums *acc) {
+static CEL_ALWAYS_INLINE void add_half(cel_panel_shape f, const cel_panel *p, int64_t u, int half, const cel_panel_token *x,
+                                       int n, sums *acc) {
   const int64_t at = u * f.unit * ROWS + half * (f.unit / f.halves) * ROWS;
   const float *s = p->s + (u * f.halves + half) * ROWS, *b = p->b + (u * f.halves + half) * ROWS;
   if (!f.bits) {

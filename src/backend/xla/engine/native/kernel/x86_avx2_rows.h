@@ -137,13 +137,14 @@ static CEL_ALWAYS_INLINE __m256i four_dots(lin_kind f, const uint8_t *const *row
   return settled(add_across4(d));
 }
 
-// One unit of eight rows: acc, by row, goes on by its product and bias. `less`: see offset_of, by half.
+// One unit of eight rows: acc, by row, goes on by its product and bias.
 static CEL_ALWAYS_INLINE __m256 add_unit(lin_kind f, __m256i low, __m256i high, const float *s, const float *b,
-                                         const float *xs, const float *xsum, const int32_t *less, __m256 acc) {
+                                         const float *xs, const float *xsum, const int32_t *total, __m256 acc) {
   __m256i sum[2] = {_mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31)};
   if (halves_of(f) == 1) sum[0] = _mm256_add_epi32(sum[0], sum[1]);
   for (int h = 0; h < halves_of(f); h++) {
-    if (offset_of(f)) sum[h] = _mm256_sub_epi32(sum[h], _mm256_set1_epi32(less[h]));
+    const int32_t excess = offset_of(f) * (halves_of(f) == 1 ? total[0] + total[1] : total[h]);
+    if (offset_of(f)) sum[h] = _mm256_sub_epi32(sum[h], _mm256_set1_epi32(excess));
     __m256 scale = _mm256_mul_ps(_mm256_loadu_ps(s + 8 * h), _mm256_broadcast_ss(xs));
     acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[h]), scale, acc);
     if (biased(f)) acc = _mm256_fmadd_ps(_mm256_loadu_ps(b + 8 * h), _mm256_broadcast_ss(xsum + h), acc);
@@ -162,30 +163,17 @@ static inline const uint8_t *as_words(const cel_linear *w, const uint8_t *packed
   return out;
 }
 
-// offset_of times the sum of each unit (half) of the token's words, for all rows alike.
-static CEL_ALWAYS_INLINE void sum_offsets(lin_kind f, const cel_linear *w, const uint8_t *packed, int32_t *less) {
-  if (!offset_of(f)) return;
-  for (int64_t u = 0; u < cel_lin_units(w); u++, packed += 2 * unit_of(f)) {
-    __m256i d[4];
-    for (int v = 0; v < unit_of(f) / 16; v++) d[v] = _mm256_madd_epi16(load32(packed + 32 * v), set16(offset_of(f)));
-    for (int v = 1; v < unit_of(f) / 16; v++) d[0] = _mm256_add_epi32(d[0], d[v]);
-    __m256i all[4] = {d[0], d[0], d[0], d[0]}, sum = add_across4(all);
-    int32_t low = _mm256_cvtsi256_si32(sum), high = _mm256_extract_epi32(sum, 4);
-    less[u * halves_of(f)] = halves_of(f) == 1 ? low + high : low;
-    if (halves_of(f) == 2) less[u * 2 + 1] = high;
-  }
-}
-
 static CEL_ALWAYS_INLINE void prefetch_batch(lin_kind f, const uint8_t *p) {
   for (int line = 0; line < batch_bytes_of(f); line += 64) _mm_prefetch((const char *)p + line, _MM_HINT_T0);
 }
 
 // Rows [row, row + 8), but none behind `end`.
 static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const uint8_t *packed, const uint8_t *words,
-                                        const int32_t *less, float *y, int64_t row, int64_t end) {
+                                        float *y, int64_t row, int64_t end) {
   const int unit = unit_of(f), halves = halves_of(f);
   const int16_t *xq = (const void *)words;
   const float *xs = (const void *)(packed + cel_lin_scales_at(w)), *xsum = (const void *)(packed + cel_lin_sums_at(w));
+  const int32_t *total = (const void *)(packed + cel_lin_totals_at(w));
   const int64_t units = cel_lin_units(w), ahead = 8 * w->w_row_bytes;
   const eight_rows e = rows_from(w, row, end - 1);
   __m256 acc = _mm256_setzero_ps();
@@ -195,7 +183,7 @@ static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const u
     float s[16 * 8], b[16 * 8];
     eight_scales(f, w, &e, offset, u0, n, s, b, 8);
     for (int r = 0; r < 8; r++) prefetch_batch(f, e.at[r] + offset + ahead);
-  CEL_UNROLLED(8)
+    CEL_UNROLLED(8)
     for (int k = 0; k < CEL_LIN_BATCH; k++) {
       if (k >= n) break;
       const int64_t u = u0 + k;
@@ -203,7 +191,7 @@ static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const u
       __m256i x[4];
       for (int v = 0; v < unit / 16; v++) x[v] = load32((const uint8_t *)(xq + u * unit + 16 * v));
       __m256i low = four_dots(f, e.at, offset, k, whole, x), high = four_dots(f, e.at + 4, offset, k, whole, x);
-      acc = add_unit(f, low, high, s + 8 * k * halves, b + 8 * k * halves, xs + u, xsum + u * halves, less + u * halves, acc);
+      acc = add_unit(f, low, high, s + 8 * k * halves, b + 8 * k * halves, xs + u, xsum + u * halves, total + 2 * u, acc);
     }
   }
   store_first(y + row, CEL_MIN(8, end - row), acc);
@@ -211,33 +199,31 @@ static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const u
 
 // ---- many tokens ------------------------------------------------------------------------------------
 
-// One unit of eight rows to a panel's half at `out`, by pairs of words.
-static CEL_ALWAYS_INLINE void store_pairs(lin_kind f, __m256i (*q)[4], int16_t *out) {
-  enum { ROWS = CEL_PANEL_ROWS };
-  const int vectors = unit_of(f) / 16;
-  for (int v = 0; v < vectors; v++) {
-    __m256i t[8];
-    for (int r = 0; r < 8; r++) t[r] = q[r][v];
-    transpose8(t);
-    for (int j = 0; j < 8; j++) {
-      int pair = halves_of(f) == 1 ? 8 * v + j : 4 * (j / 4 * vectors + v) + j % 4;
-      _mm256_storeu_si256((void *)(out + pair * 2 * ROWS), t[j]);
-    }
+// Vector v of n of a unit, for each of eight rows, to a panel's half at `out`: a lane is a pair of words or four bytes,
+// and becomes an entry of the panel.
+static CEL_ALWAYS_INLINE void store_entries(lin_kind f, __m256i *rows, int v, int n, uint8_t *out) {
+  transpose8(rows);
+  for (int j = 0; j < 8; j++) {
+    const int entry = halves_of(f) == 1 ? 8 * v + j : 4 * (j / 4 * n + v) + j % 4;
+    _mm256_storeu_si256((void *)(out + entry * 4 * CEL_PANEL_ROWS), rows[j]);
   }
 }
 
-// The same by fours of bytes, in the order of cel_lin_byte_at.
-static CEL_ALWAYS_INLINE void store_quads(lin_kind f, __m256i (*q)[4], uint8_t *out) {
-  enum { ROWS = CEL_PANEL_ROWS };
-  const int groups = unit_of(f) / 32;
-  for (int g = 0; g < groups; g++) {
+// One unit of eight rows, unpacked, as words.
+static CEL_ALWAYS_INLINE void store_words(lin_kind f, __m256i (*q)[4], uint8_t *out) {
+  for (int v = 0; v < unit_of(f) / 16; v++) {
     __m256i t[8];
-    for (int r = 0; r < 8; r++) t[r] = _mm256_or_si256(q[r][2 * g], _mm256_slli_epi16(q[r][2 * g + 1], 8));
-    transpose8(t);
-    for (int j = 0; j < 8; j++) {
-      int quad = halves_of(f) == 1 ? 8 * g + j : 4 * (j / 4 * groups + g) + j % 4;
-      _mm256_storeu_si256((void *)(out + quad * 4 * ROWS), t[j]);
-    }
+    for (int r = 0; r < 8; r++) t[r] = q[r][v];
+    store_entries(f, t, v, unit_of(f) / 16, out);
+  }
+}
+
+// The same as bytes, in the order of cel_lin_byte_at.
+static CEL_ALWAYS_INLINE void store_bytes_of(lin_kind f, __m256i (*q)[4], uint8_t *out) {
+  for (int v = 0; v < unit_of(f) / 32; v++) {
+    __m256i t[8];
+    for (int r = 0; r < 8; r++) t[r] = _mm256_or_si256(q[r][2 * v], _mm256_slli_epi16(q[r][2 * v + 1], 8));
+    store_entries(f, t, v, unit_of(f) / 32, out);
   }
 }
 
@@ -251,7 +237,7 @@ static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const
     const int64_t here = CEL_MIN(CEL_LIN_BATCH, n - i);
     eight_scales(f, w, e, offset, u0 + i, here, p->s + i * halves * ROWS + 8 * half, p->b + i * halves * ROWS + 8 * half,
                  ROWS);
-  CEL_UNROLLED(8)
+    CEL_UNROLLED(8)
     for (int k = 0; k < CEL_LIN_BATCH; k++) {
       if (k >= here) break;
       __m256i q[8][4];
@@ -259,10 +245,10 @@ static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const
       const int64_t at = (i + k) * unit_of(f) * ROWS;
       if (bytes) {
         for (int r = 0; r < 8; r++) unpack_raw(f, e->at[r] + offset, k, whole, q[r]);
-        store_quads(f, q, p->u.bytes + at + 32 * half);
+        store_bytes_of(f, q, p->u.bytes + at + 32 * half);
       } else {
         for (int r = 0; r < 8; r++) unpack_unit(f, e->at[r] + offset, k, whole, q[r]);
-        store_pairs(f, q, p->u.words + at + 16 * half);
+        store_words(f, q, p->u.bytes + 2 * at + 32 * half);
       }
     }
   }
@@ -282,7 +268,8 @@ static CEL_ALWAYS_INLINE cel_panel_kind panel_of(lin_kind f, bool bytes) {
 // All panels of rows against one block of tokens along one stretch of the sum: its activations stay in the
 // second-level cache, a panel in the nearest.
 static CEL_ALWAYS_INLINE void gemm_block(lin_kind f, const cel_linear *w, cel_panel_tile t, int64_t n_tokens, int64_t u,
-                                         int64_t begin, int64_t end, bool bytes, cel_panel_multiply *multiply, cel_panel *panel) {
+                                         int64_t begin, int64_t end, bool bytes, cel_panel_multiply *multiply,
+                                         cel_panel *panel) {
   t.panel = panel;
   t.first = u == 0;
   for (int64_t r = begin; r < end; r += CEL_PANEL_ROWS) {
@@ -326,9 +313,7 @@ typedef void mul_body(const cel_linear *w, const uint8_t *packed, int64_t pack_s
   static CEL_NOINLINE void one_##f(const cel_linear *w, const uint8_t *packed, float *y, int64_t begin, int64_t end,   \
                                    uint8_t *scratch) {                                                                 \
     const uint8_t *words = as_words(w, packed, scratch);                                                               \
-    int32_t *less = (int32_t *)(void *)(scratch + 2 * cel_lin_totals_at(w));                                           \
-    sum_offsets(K_##f, w, words, less);                                                                                \
-    for (int64_t r = begin; r < end; r += 8) gemv_rows(K_##f, w, packed, words, less, y, r, end);                      \
+    for (int64_t r = begin; r < end; r += 8) gemv_rows(K_##f, w, packed, words, y, r, end);                            \
   }                                                                                                                    \
   static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens,  \
                                    float *y, int64_t y_stride, int64_t begin, int64_t end,                             \
