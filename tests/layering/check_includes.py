@@ -47,7 +47,7 @@ TABLE = {
     XLA + "/engine/common": [XLA + "/engine/engine.h", XLA + "/artifact/artifact.h", XLA + "/program", XLA + "/hlo"],
     XLA + "/engine/iree": [XLA + "/engine/engine.h", XLA + "/engine/common", XLA + "/artifact/artifact.h", XLA + "/program", XLA + "/hlo"],
     XLA + "/engine/pjrt": [XLA + "/engine/engine.h", XLA + "/engine/common", XLA + "/artifact/artifact.h", XLA + "/program", XLA + "/hlo"],
-    NATIVE: [XLA + "/engine/engine.h", XLA + "/program", XLA + "/hlo", NATIVE + "/plan", NATIVE + "/fuse",
+    NATIVE: [XLA + "/engine/engine.h", XLA + "/engine/common", XLA + "/program", XLA + "/hlo", NATIVE + "/plan", NATIVE + "/fuse",
              NATIVE + "/kernel", REF],
     NATIVE + "/plan": [XLA + "/program", XLA + "/hlo", NATIVE + "/fuse", NATIVE + "/kernel", REF],
     NATIVE + "/fuse": [XLA + "/program", XLA + "/hlo", NATIVE + "/kernel", REF],

@@ -7,6 +7,7 @@
 
 #include "backend/xla/engine/common/binding.h"
 #include "backend/xla/engine/common/results.h"
+#include "backend/xla/engine/common/state_row.h"
 #include "backend/xla/engine/engine.h"
 #include "backend/xla/engine/iree/iree_compiler.h"
 #include "backend/xla/engine/iree/iree_device.h"
@@ -128,11 +129,7 @@ static cel_status set_row(cel_buffer *b, int64_t from, int64_t to, cel_err *err)
 }
 
 static cel_status iree_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t n, cel_err *err) {
-  const int64_t *d = b->type.dims;
-  if (b->type.rank != 5 || from < 0 || to < 0 || from >= d[1] || to >= d[1] || n < 0 || n > d[3]) {
-    return cel_fail(err, CEL_INVALID, "copy of %lld positions from row %lld to row %lld does not fit the state",
-                    (long long)n, (long long)from, (long long)to);
-  }
+  CEL_TRY(cel_state_check_copy(b->type.rank, b->type.dims, from, to, n, err));
   return from == to ? CEL_OK : set_row(b, from, to, err);
 }
 
@@ -153,7 +150,7 @@ static cel_status iree_move_row(cel_buffer *from, cel_buffer *to, int64_t row, i
 }
 
 static void iree_forget_row(cel_buffer *b, int64_t row) {
-  if (b->type.rank != 5 || row < 0 || row >= b->type.dims[1] || b->engine->broken) return;
+  if (!cel_state_has_row(b->type.rank, b->type.dims, row) || b->engine->broken) return;
   if (set_row(b, -1, row, NULL) != CEL_OK) b->engine->broken = true;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backend/xla/engine/common/state_row.h"
 #include "backend/xla/engine/engine.h"
 #include "backend/xla/engine/native/plan/plan.h"
 #include "backend/xla/engine/native/run.h"
@@ -195,10 +196,7 @@ static cel_status native_state(cel_engine *e, const cel_hlo_type *t, cel_buffer 
 }
 
 static cel_status native_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t n, cel_err *err) {
-  if (b->rank != 5 || from < 0 || to < 0 || from >= b->dims[1] || to >= b->dims[1] || n < 0 || n > b->dims[3]) {
-    return cel_fail(err, CEL_INVALID, "copy of %lld positions from row %lld to row %lld does not fit the state",
-                    (long long)n, (long long)from, (long long)to);
-  }
+  CEL_TRY(cel_state_check_copy(b->rank, b->dims, from, to, n, err));
   int64_t head = b->dims[3] * b->dims[4] * b->item_bytes, bytes = n * b->dims[4] * b->item_bytes;
   for (int64_t l = 0; l < b->dims[0]; l++) {
     for (int64_t h = 0; h < b->dims[2]; h++) {
@@ -241,7 +239,7 @@ static void forget_bytes(char *p, int64_t bytes) {
 }
 
 static void native_forget_row(cel_buffer *b, int64_t row) {
-  if (b->rank != 5 || row < 0 || row >= b->dims[1]) return;
+  if (!cel_state_has_row(b->rank, b->dims, row)) return;
   int64_t bytes = b->dims[2] * b->dims[3] * b->dims[4] * b->item_bytes;
   for (int64_t l = 0; l < b->dims[0]; l++) forget_bytes((char *)b->data + (l * b->dims[1] + row) * bytes, bytes);
 }

@@ -6,6 +6,7 @@
 
 #include "backend/xla/engine/common/binding.h"
 #include "backend/xla/engine/common/results.h"
+#include "backend/xla/engine/common/state_row.h"
 #include "backend/xla/engine/pjrt/pjrt_plugin.h"
 #include "backend/xla/engine/pjrt/pjrt_program.h"
 #include "backend/xla/engine/pjrt/pjrt_rows.h"
@@ -149,11 +150,7 @@ static cel_status pjrt_state(cel_engine *e, const cel_hlo_type *t, cel_buffer **
 }
 
 static cel_status pjrt_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t n, cel_err *err) {
-  const int64_t *d = b->type.dims;
-  if (b->type.rank != 5 || from < 0 || to < 0 || from >= d[1] || to >= d[1] || n < 0 || n > d[3]) {
-    return cel_fail(err, CEL_INVALID, "copy of %lld positions from row %lld to row %lld does not fit the state",
-                    (long long)n, (long long)from, (long long)to);
-  }
+  CEL_TRY(cel_state_check_copy(b->type.rank, b->type.dims, from, to, n, err));
   return cel_pjrt_rows_copy(&b->engine->rows, &b->engine->pjrt, &b->type, b->axis, &b->device, from, to, err);
 }
 
@@ -170,7 +167,7 @@ static cel_status pjrt_move_row(cel_buffer *from, cel_buffer *to, int64_t row, i
 }
 
 static void pjrt_forget_row(cel_buffer *b, int64_t row) {
-  if (b->type.rank != 5 || row < 0 || row >= b->type.dims[1] || b->engine->broken) return;
+  if (!cel_state_has_row(b->type.rank, b->type.dims, row) || b->engine->broken) return;
   if (cel_pjrt_rows_clear(&b->engine->rows, &b->engine->pjrt, &b->type, b->axis, &b->device, row, NULL) != CEL_OK) b->engine->broken = true;
 }
 
