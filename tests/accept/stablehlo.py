@@ -17,16 +17,14 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import plugins  # noqa: E402
+
 OUTCOMES = ["passed", "refused", "wrong", "died"]
 
 
 def environment(device):
-    env = dict(os.environ, MLXCEL_XLA_DEVICE=device)
-    python = os.environ.get("MLXCEL_TEST_PYTHON")
-    if python:
-        packages = glob.glob(os.path.join(os.path.dirname(os.path.dirname(python)), "lib", "python3*", "site-packages"))
-        env["MLXCEL_XLA_PJRT_PATH"] = ":".join([p for p in [env.get("MLXCEL_XLA_PJRT_PATH")] if p] + packages)
-    return env
+    return plugins.beside_test_python(dict(os.environ, MLXCEL_XLA_DEVICE=device))
 
 
 def files_of(paths):

@@ -7,7 +7,6 @@ Each fault is put into a copy of the checkpoint or into the printed module; the 
 what is whole. Every case also says what is compared without a fault: nothing differs then. Output is TAP; skips with 77
 where ENGINE is not there.
 """
-import glob
 import json
 import os
 import re
@@ -17,6 +16,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import plugins  # noqa: E402
+
 IDS = ",".join(str(i) for i in range(3, 27))
 N = 24
 
@@ -24,11 +26,7 @@ N = 24
 class Bench:
     def __init__(self, program, data, engine, folder):
         self.program, self.data, self.engine, self.folder = program, data, engine, folder
-        self.env = dict(os.environ)
-        python = os.environ.get("MLXCEL_TEST_PYTHON")
-        if python:
-            packages = glob.glob(os.path.join(os.path.dirname(os.path.dirname(python)), "lib", "python3*", "site-packages"))
-            self.env["MLXCEL_XLA_PJRT_PATH"] = ":".join([p for p in [self.env.get("MLXCEL_XLA_PJRT_PATH")] if p] + packages)
+        self.env = plugins.beside_test_python(dict(os.environ))
         self.count = self.failed = 0
         self.references = {}
 

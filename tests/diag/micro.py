@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
 """The micro oracle on an engine that may not be there: micro.py MLXCEL ENGINE. Output is TAP; skips with 77 where it is not."""
-import glob
 import json
 import os
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import plugins  # noqa: E402
 
 MISSING = ("no PJRT plugin is installed", "MLXCEL_XLA_IREE_COMPILE")
 
 
 def main():
     program, engine = sys.argv[1:3]
-    env, python = dict(os.environ), os.environ.get("MLXCEL_TEST_PYTHON")
-    if python:
-        packages = glob.glob(os.path.join(os.path.dirname(os.path.dirname(python)), "lib", "python3*", "site-packages"))
-        env["MLXCEL_XLA_PJRT_PATH"] = ":".join([p for p in [env.get("MLXCEL_XLA_PJRT_PATH")] if p] + packages)
+    env = plugins.beside_test_python(dict(os.environ))
     p = subprocess.run([program, "xla", "micro-oracle", "--engine", engine, "--json"], capture_output=True, text=True, env=env, timeout=500)
     said = p.stderr + p.stdout
     if p.returncode and any(word in said for word in MISSING):

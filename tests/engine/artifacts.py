@@ -16,17 +16,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MODEL = os.path.join(HERE, "..", "data", "oracle", "llama3")
 OTHER = os.path.join(HERE, "..", "data", "oracle", "qwen2")
 sys.path.insert(0, os.path.join(HERE, "..", "parity"))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
 import engines  # noqa: E402  (for where plugins are)
+from tap import ok, plan  # noqa: E402
 
 PROGRAM = sys.argv[1]
-N = [0]
-
-
-def ok(condition, what, said=""):
-    N[0] += 1
-    print("%sok %d - %s%s" % ("" if condition else "not ", N[0], what, "" if condition else "\n# " + str(said)[-600:]), flush=True)
-    if not condition:
-        sys.exit(1)
 
 
 def environment(cache):
@@ -133,7 +127,7 @@ def main():
         damaged(env, want, listed)
         killed(root, want)
         ahead(root, want)
-        print("1..%d" % N[0])
+        plan()
 
 
 main()

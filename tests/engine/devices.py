@@ -14,17 +14,11 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ORACLE = os.path.join(HERE, "..", "data", "oracle", "llama3")
 sys.path.insert(0, os.path.join(HERE, "..", "parity"))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
 import engines  # noqa: E402  (for where plugins are)
+from tap import ok, plan  # noqa: E402
 
 PROGRAM = sys.argv[1]
-N = [0]
-
-
-def ok(condition, what, said=""):
-    N[0] += 1
-    print("%sok %d - %s%s" % ("" if condition else "not ", N[0], what, "" if condition else "\n# " + str(said)[-600:]), flush=True)
-    if not condition:
-        sys.exit(1)
 
 
 def make_model(folder, heads):
@@ -99,7 +93,7 @@ def main():
         compare(packed, "MLX 4-bit, packed", quantized, 2, 0.51)
         compare(packed, "GGUF Q4_0, packed", gguf, 4, 0.27)
         compare(env, "GGUF Q4_0, widened", gguf, 2, 0.51)
-        print("1..%d" % N[0])
+        plan()
 
 
 main()

@@ -16,14 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "data", "oracle")
 EXAMPLE = os.path.join(HERE, "..", "..", "examples", "jax_run.py")
 PROGRAM = sys.argv[1]
-N = [0]
-
-
-def ok(condition, what, said=""):
-    N[0] += 1
-    print("%sok %d - %s%s" % ("" if condition else "not ", N[0], what, "" if condition else "\n# " + str(said)[-800:]), flush=True)
-    if not condition:
-        sys.exit(1)
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+from tap import ok, plan  # noqa: E402
 
 
 def run(*words):
@@ -97,7 +91,7 @@ def main():
     with tempfile.TemporaryDirectory() as root:
         folders(root)
         with_jax(root)
-        print("1..%d" % N[0])
+        plan()
 
 
 main()

@@ -15,9 +15,8 @@
 #include "backend/xla/emit/emit.h"
 #include "backend/xla/engine/native/ref/ref.h"
 #include "backend/xla/program/program.h"
-#include "backend/xla/xla_storage.h"
-#include "model/arch_of_files.h"
 #include "base/file.h"
+#include "golden/subject.h"
 #include "support/oracle.h"
 
 static const struct {
@@ -42,32 +41,6 @@ static const struct {
     {"prefill", {.entry = CEL_ENTRY_PREFILL, .tokens = 6, .rows = 2, .capacity = 32, .logits = CEL_LOGITS_LAST}},
     {"decode", {.entry = CEL_ENTRY_DECODE, .tokens = 2, .rows = 2, .capacity = 32, .logits = CEL_LOGITS_ALL}},
 };
-
-typedef struct subject {
-  cel_checkpoint *checkpoint;
-  cel_arena arena;
-  cel_arch arch;
-  float divisors[512];
-  cel_storage_source storage;
-} subject;
-
-static void subject_open(subject *s, const char *model) {
-  cel_err err = {0};
-  char path[600];
-  cel_arch a;
-  snprintf(path, sizeof path, "%s/data/oracle/%s", CEL_TEST_DATA, model);
-  cel_arena_init(&s->arena);
-  cel_status status = cel_checkpoint_open(path, &s->checkpoint, &err);
-  if (status == CEL_OK) status = cel_arch_from_config(s->checkpoint->config, NULL, &s->arena, &a, &err);
-  if (status != CEL_OK) fail_msg("%s: %s", path, err.text);
-  s->arch = cel_checkpoint_arch(&a, s->checkpoint, s->divisors);
-  s->storage = cel_xla_storage(s->checkpoint);
-}
-
-static void subject_close(subject *s) {
-  cel_checkpoint_close(s->checkpoint);
-  cel_arena_deinit(&s->arena);
-}
 
 static cel_hlo_module *emit(const subject *s, int entry) {
   cel_err err = {0};

@@ -9,37 +9,10 @@
 #include <cmocka.h>
 
 #include "backend/xla/emit/emit.h"
-#include "backend/xla/xla_storage.h"
-#include "model/arch_of_files.h"
+#include "golden/subject.h"
 
 static const char *const models[] = {"llama3", "gemma3", "gemma3n", "cohere", "olmo2", "qwen2moe", "gptoss-mxfp4", "dsv2", "dsv3-q4g32",
                                      "lfm2", "qwen3next", "apertus", "internlm2"};
-
-typedef struct subject {
-  cel_checkpoint *checkpoint;
-  cel_arena arena;
-  cel_arch arch;
-  float divisors[512];
-  cel_storage_source storage;
-} subject;
-
-static void subject_open(subject *s, const char *model) {
-  cel_err err = {0};
-  char path[600];
-  cel_arch a;
-  snprintf(path, sizeof path, "%s/data/oracle/%s", CEL_TEST_DATA, model);
-  cel_arena_init(&s->arena);
-  cel_status status = cel_checkpoint_open(path, &s->checkpoint, &err);
-  if (status == CEL_OK) status = cel_arch_from_config(s->checkpoint->config, NULL, &s->arena, &a, &err);
-  if (status != CEL_OK) fail_msg("%s: %s", path, err.text);
-  s->arch = cel_checkpoint_arch(&a, s->checkpoint, s->divisors);
-  s->storage = cel_xla_storage(s->checkpoint);
-}
-
-static void subject_close(subject *s) {
-  cel_checkpoint_close(s->checkpoint);
-  cel_arena_deinit(&s->arena);
-}
 
 static cel_status emit(const subject *s, const char *const *taps, int n, cel_hlo_module **out, cel_err *err) {
   cel_emit_options o = {.entry = CEL_ENTRY_PREFILL, .tokens = 6, .rows = 1, .capacity = 6, .logits = CEL_LOGITS_ALL, .taps = taps, .n_taps = n};
