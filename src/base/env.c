@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/checked.h"
+#include "base/process.h"
 
 const cel_env_row cel_env_rows[CEL_ENV_COUNT] = {
 #define CEL_ENV(id, name, check, accepted, unset, read, meaning) {name, check, accepted, unset, read, meaning},
@@ -128,9 +129,46 @@ cel_status cel_env_check_one(cel_env_id id, cel_err *err) {
   return cel_fail(err, CEL_INVALID, "%s=%.200s: accepted %s %s", r->name, value, one ? "is" : "are", r->accepted);
 }
 
+// Of all builds: a variable of a part that is left out here has no effect, which is not an error.
+static const char *const all_names[] = {
+#define CEL_ENV_ALL
+#define CEL_ENV(id, name, ...) name,
+#include "base/env.def"
+#undef CEL_ENV
+#undef CEL_ENV_ALL
+};
+
+static bool known(const char *setting, size_t n) {
+  for (int i = 0; i < CEL_COUNT(all_names); i++) {
+    if (strlen(all_names[i]) == n && !strncmp(all_names[i], setting, n)) return true;
+  }
+  return false;
+}
+
+// A name that looks like a switch of a part that is here, and is none, would be believed to have done something.
+static cel_status check_names(cel_err *err) {
+  static const char *const ours[] = {
+#ifdef CEL_WITH_XLA
+      "MLXCEL_XLA_",
+#endif
+#ifdef CEL_WITH_MLX
+      "MLXCEL_MLX_",
+#endif
+      NULL};
+  char *const *set = cel_process_environment();
+  for (int i = 0; set && set[i]; i++) {
+    size_t n = strcspn(set[i], "=");
+    for (int k = 0; ours[k]; k++) {
+      if (!set[i][n] || !set[i][n + 1] || strncmp(set[i], ours[k], strlen(ours[k])) != 0 || known(set[i], n)) continue;
+      return cel_fail(err, CEL_INVALID, "%.*s: there is no such variable; mlxcel env lists those there are", (int)CEL_MIN(n, (size_t)100), set[i]);
+    }
+  }
+  return CEL_OK;
+}
+
 cel_status cel_env_check(cel_err *err) {
   for (int i = 0; i < CEL_ENV_COUNT; i++) CEL_TRY(cel_env_check_one((cel_env_id)i, err));
-  return CEL_OK;
+  return check_names(err);
 }
 
 cel_status cel_env_integer(cel_env_id id, int64_t otherwise, int64_t *out, cel_err *err) {

@@ -26,7 +26,8 @@ const char *cel_env_or(cel_env_id id, const char *otherwise);
 // For `mlxcel env`: as cel_env, of a secret "(set)".
 const char *cel_env_shown(cel_env_id id);
 
-// CEL_INVALID with variable, value and accepted set when one of them holds what its row does not accept.
+// CEL_INVALID with variable, value and accepted set when one of them holds what its row does not accept; or with its name when
+// one begins as the rows of a backend do (MLXCEL_XLA_, MLXCEL_MLX_; of those built in) and is none in any build.
 CEL_MUST_CHECK cel_status cel_env_check(cel_err *err);
 CEL_MUST_CHECK cel_status cel_env_check_one(cel_env_id id, cel_err *err);
 

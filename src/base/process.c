@@ -16,6 +16,8 @@ extern char **environ;
 #include <sys/wait.h>
 #include <unistd.h>
 
+char *const *cel_process_environment(void) { return process_environment(); }
+
 // stdin from nowhere, stdout and stderr into the pipe's end.
 static int redirect(posix_spawn_file_actions_t *actions, const int ends[2]) {
   int e = posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);

@@ -10,4 +10,7 @@
 // Fails: CEL_IO when it cannot be started.
 CEL_MUST_CHECK cel_status cel_process_run(const char *const *argv, cel_buf *said, int *code, cel_err *err);
 
+// "NAME=VALUE" for all that is set, ended by NULL; lent as getenv lends.
+char *const *cel_process_environment(void);
+
 #endif

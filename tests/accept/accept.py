@@ -23,7 +23,7 @@ RUN_BY_IREE = {"llama3.prefill", "llama3.decode", "qwen3.prefill", "gemma3.prefi
                "llama-gguf.prefill", "dsv2.prefill", "mixtral.prefill", "gptoss-mxfp4.prefill", "lfm2.prefill", "lfm2.decode",
                "qwen3next.prefill", "qwen3next.decode"}
 IREE_COMPILE = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu",
-                "--iree-llvmcpu-target-cpu=host"]
+                "--iree-llvmcpu-target-cpu=host", "--iree-llvmcpu-debug-symbols=false"]
 # Both tools take f32 numbers below 2**-126 for zero. The scales of the micro float formats reach 2**-127; what they
 # are multiplied with is at most 448.
 FLUSHED = 448 * 2.0 ** -126

@@ -22,7 +22,8 @@ static const char intro[] =
     "a build with their values, `mlxcel env --json` the same for programs. Options go before variables.\n"
     "\n"
     "Variables named `MLXCEL_XLA_...` exist in builds with the OpenXLA path (`CEL_XLA_BACKEND`) only, and those named\n"
-    "`MLXCEL_MLX_...` in builds with MLX; elsewhere they have no effect, and neither has `MLXCEL_BACKEND=xla`.\n";
+    "`MLXCEL_MLX_...` in builds with MLX; elsewhere they have no effect, and neither has `MLXCEL_BACKEND=xla`. Where they exist, a\n"
+    "name that begins so and is not in the table is an error.\n";
 
 static void heading(const char *name) {
   static const struct {

@@ -33,7 +33,7 @@ static void target_is(const char *device, const char *precision, const char *roc
 
 #define DOUBLE " --iree-input-demote-f64-to-f32=false"
 #define INPUT "--iree-input-type=stablehlo "
-#define LOCAL INPUT "--iree-hal-target-device=local --iree-hal-local-target-device-backends=llvm-cpu --iree-llvmcpu-target-cpu=host" DOUBLE
+#define LOCAL INPUT "--iree-hal-target-device=local --iree-hal-local-target-device-backends=llvm-cpu --iree-llvmcpu-target-cpu=host --iree-llvmcpu-debug-symbols=false" DOUBLE
 
 static void every_device_has_its_flags(void **state) {
   (void)state;

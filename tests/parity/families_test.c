@@ -11,6 +11,8 @@
 
 #include "support/oracle.h"
 
+static int chunk;  // tokens of a prompt per run; 0: the engine's choice
+
 static double largest_difference(const oracle *o, const oracle_case *c, const float *logits) {
   double worst = 0;
   for (int64_t r = 0; r < c->n_rows; r++) {
@@ -52,7 +54,8 @@ static void check_tokens(const loaded *l, const oracle *o, const oracle_case *c)
 static void check(const char *name, const char *precision, double bound) {
   oracle *o = oracle_load(name);
   loaded l;
-  loaded_open_adapted(&l, o->path, o->adapter, precision, NULL);
+  cel_load_options options = {.n_threads = 2, .context = 256, .prefill_chunk = chunk};
+  loaded_open_adapted(&l, o->path, o->adapter, precision, &options);
   for (int i = 0; i < o->n_cases; i++) {
     check_logits(&l, o, &o->cases[i], bound > 0 ? bound * o->max_logit : o->tolerance);
     check_tokens(&l, o, &o->cases[i]);
@@ -236,11 +239,13 @@ static struct CMUnitTest test_of(const row *r, bool wide, char *name, size_t n) 
   return (struct CMUnitTest){name, wide ? equals_the_reference : keeps_the_tokens_at_16_bits, NULL, NULL, (void *)(uintptr_t)r};
 }
 
-// By hand: families_test FOLDER [f32], of the table or not; with f32 without the run at 16 bits, which some engines lack.
+// By hand: families_test FOLDER [f32 [CHUNK]], of the table or not; with f32 without the run at 16 bits, which some engines
+// lack, and prompts CHUNK tokens at a time: fewer programs where compiling one takes seconds.
 int main(int n_args, char **args) {
   static struct CMUnitTest tests[2 * CEL_COUNT(rows)];
   static char names[2 * CEL_COUNT(rows)][200];
   size_t n = 0;
+  chunk = n_args > 3 ? atoi(args[3]) : 0;
   row other = {n_args > 1 ? args[1] : NULL, "by hand", 0};
   for (int i = 0; i < CEL_COUNT(rows); i++) {
     if (other.folder && strcmp(other.folder, rows[i].folder) != 0) continue;

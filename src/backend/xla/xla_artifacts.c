@@ -181,7 +181,7 @@ static cel_status write_manifest(const cel_xla_model *m, const char *folder, cel
   return s;
 }
 
-// Prompts are run in chunks of powers of two, batches too; the last chunk has logits.
+// Prompts are run in chunks of powers of two, batches too; each chunk's program has logits of its last token.
 typedef struct want {
   cel_entry entry;
   int64_t tokens;
@@ -194,7 +194,6 @@ static int list_programs(const cel_xla_model *m, bool all_logits, want out[WANTS
   for (int64_t t = 1; t < 2 * (int64_t)m->base.n_rows && n < WANTS_MOST; t *= 2) out[n++] = (want){CEL_ENTRY_DECODE, t, CEL_LOGITS_ALL};
   for (int64_t t = 1; t <= m->base.prefill_chunk && n < WANTS_MOST - 2; t *= 2) {
     out[n++] = (want){CEL_ENTRY_PREFILL, t, CEL_LOGITS_LAST};
-    out[n++] = (want){CEL_ENTRY_PREFILL, t, CEL_LOGITS_NONE};
     if (all_logits && t <= CEL_SEQUENCE_LOGITS_CHUNK && n < WANTS_MOST) out[n++] = (want){CEL_ENTRY_PREFILL, t, CEL_LOGITS_ALL};
   }
   return n;

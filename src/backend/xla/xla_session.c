@@ -63,14 +63,19 @@ static int64_t wanted(const cel_model_handle *m, int row, int64_t end) {
   return s && s->options.max_tokens > 0 ? end + CEL_MIN(s->options.max_tokens, m->capacity) : end;
 }
 
+// Where compiling is slow, a chunk that nobody wants logits of shares the program of one whose last token has some: one more
+// row through the head costs less than ever compiling a second program of that size.
+static cel_emit_logits kind_of(const cel_xla_model *m, cel_sequence_logits want) {
+  if (want == CEL_SEQUENCE_ALL) return CEL_LOGITS_ALL;
+  return want == CEL_SEQUENCE_NONE && m->driver->quick_compile ? CEL_LOGITS_NONE : CEL_LOGITS_LAST;
+}
+
 static cel_status prefill(cel_model_handle *handle, int row, const int32_t *tokens, int64_t from, int64_t count, int64_t end,
                           cel_sequence_logits want, const float **logits, cel_err *err) {
-  static const cel_emit_logits kinds[] = {[CEL_SEQUENCE_LAST] = CEL_LOGITS_LAST, [CEL_SEQUENCE_ALL] = CEL_LOGITS_ALL,
-                                          [CEL_SEQUENCE_NONE] = CEL_LOGITS_NONE};
   cel_xla_model *m = cel_xla_model_of(handle);
   cel_xla_program *program;
   CEL_TRY(cel_xla_bucket_settle(m, row, from, end, wanted(handle, row, end), err));
-  CEL_TRY(cel_xla_program_for(m, m->bucket_of[row], CEL_ENTRY_PREFILL, count, kinds[want], &program, err));
+  CEL_TRY(cel_xla_program_for(m, m->bucket_of[row], CEL_ENTRY_PREFILL, count, kind_of(m, want), &program, err));
   for (int64_t i = 0; i < count; i++) m->positions[i] = (int32_t)(from + i);
   m->slots[0] = row;
   return cel_xla_run(m, program, tokens, m->positions, m->slots, (int32_t)count - 1, end,

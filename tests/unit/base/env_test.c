@@ -106,9 +106,29 @@ static void every_closed_set_refuses(void **state) {
 #endif
 }
 
+static void a_name_that_is_none_is_refused(void **state) {
+  (void)state;
+  cel_err err = {0};
+  setenv("MLXCEL_TEST_SOMETHING", "1", 1);  // no switch of a backend
+  assert_int_equal(cel_env_check(&err), CEL_OK);
+  unsetenv("MLXCEL_TEST_SOMETHING");
+  setenv("MLXCEL_XLA_DEVICES", "2", 1);
+#ifdef CEL_WITH_XLA
+  assert_int_equal(cel_env_check(&err), CEL_INVALID);
+  assert_string_equal(err.text, "MLXCEL_XLA_DEVICES: there is no such variable; mlxcel env lists those there are");
+  setenv("MLXCEL_XLA_DEVICES", "", 1);
+#endif
+  assert_int_equal(cel_env_check(&err), CEL_OK);
+  unsetenv("MLXCEL_XLA_DEVICES");
+  setenv("MLXCEL_MLX_DEVICE", "cpu", 1);  // of another build, perhaps
+  assert_int_equal(cel_env_check(&err), CEL_OK);
+  unsetenv("MLXCEL_MLX_DEVICE");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(checks_accept_what_they_say), cmocka_unit_test(a_refusal_names_variable_value_and_set),
                                      cmocka_unit_test(switches_and_defaults), cmocka_unit_test(secrets_are_not_shown),
-                                     cmocka_unit_test(every_closed_set_refuses)};
+                                     cmocka_unit_test(every_closed_set_refuses),
+                                     cmocka_unit_test(a_name_that_is_none_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
