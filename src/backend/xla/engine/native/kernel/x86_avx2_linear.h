@@ -3,85 +3,10 @@
 #ifndef CEL_XLA_NATIVE_KERNEL_X86_AVX2_LINEAR_H
 #define CEL_XLA_NATIVE_KERNEL_X86_AVX2_LINEAR_H
 
-#include "backend/xla/engine/native/kernel/linear.h"
+#include "backend/xla/engine/native/kernel/linear_kind.h"
 #include "backend/xla/engine/native/kernel/x86_avx2_vec.h"
 #include "backend/xla/engine/native/kernel/x86_intrinsics.h"
 #include "base/macros.h"
-
-// The formats as kernels see them: affine splits by bits and by scales per unit.
-typedef enum lin_kind {
-#define CEL_LINEAR(code, name, block, bytes, scales, biased) K_##code,
-#include "backend/xla/engine/native/kernel/linear.def"
-#undef CEL_LINEAR
-  K_AFFINE2, K_AFFINE3, K_AFFINE4, K_AFFINE4_G32, K_AFFINE5, K_AFFINE6, K_AFFINE8
-} lin_kind;
-enum { LIN_KINDS = K_AFFINE8 + 1 };
-
-static inline lin_kind kind_of(const cel_linear *w) {
-  if (w->format != CEL_LIN_AFFINE) return (lin_kind)w->format;
-  switch (w->bits) {
-    case 2: return K_AFFINE2;
-    case 3: return K_AFFINE3;
-    case 4: return w->group == 32 ? K_AFFINE4_G32 : K_AFFINE4;
-    case 5: return K_AFFINE5;
-    case 6: return K_AFFINE6;
-    default: return K_AFFINE8;
-  }
-}
-// Bits of an MLX kind's element, 0 for others.
-static CEL_ALWAYS_INLINE int bits_of(lin_kind k) {
-  switch (k) {
-    case K_AFFINE2: return 2;
-    case K_AFFINE3: return 3;
-    case K_AFFINE4:
-    case K_AFFINE4_G32:
-    case K_MLX_MXFP4:
-    case K_MLX_NVFP4: return 4;
-    case K_AFFINE5: return 5;
-    case K_AFFINE6: return 6;
-    case K_AFFINE8: return 8;
-    default: return 0;
-  }
-}
-static CEL_ALWAYS_INLINE bool affine(lin_kind k) { return k >= K_AFFINE2; }
-static CEL_ALWAYS_INLINE int unit_of(lin_kind k) { return k == K_AFFINE4 || k == K_AFFINE4_G32 ? 64 : 32; }
-static CEL_ALWAYS_INLINE int halves_of(lin_kind k) {
-  switch (k) {
-#define CEL_LINEAR(code, name, block, bytes, scales, biased) case K_##code: return scales;
-#include "backend/xla/engine/native/kernel/linear.def"
-#undef CEL_LINEAR
-    default: return k == K_AFFINE4_G32 ? 2 : 1;
-  }
-}
-static CEL_ALWAYS_INLINE bool biased(lin_kind k) {
-  switch (k) {
-#define CEL_LINEAR(code, name, block, bytes, scales, biased) case K_##code: return biased;
-#include "backend/xla/engine/native/kernel/linear.def"
-#undef CEL_LINEAR
-    default: return true;
-  }
-}
-static CEL_ALWAYS_INLINE int block_of(lin_kind k) {
-  switch (k) {
-#define CEL_LINEAR(code, name, block, bytes, scales, biased) case K_##code: return block;
-#include "backend/xla/engine/native/kernel/linear.def"
-#undef CEL_LINEAR
-    default: return 0;
-  }
-}
-static CEL_ALWAYS_INLINE int block_bytes_of(lin_kind k) {
-  switch (k) {
-#define CEL_LINEAR(code, name, block, bytes, scales, biased) case K_##code: return bytes;
-#include "backend/xla/engine/native/kernel/linear.def"
-#undef CEL_LINEAR
-    default: return 0;
-  }
-}
-// Bytes of one batch of 8 units.
-static CEL_ALWAYS_INLINE int batch_bytes_of(lin_kind k) {
-  if (bits_of(k)) return unit_of(k) * bits_of(k);
-  return block_of(k) == 256 ? block_bytes_of(k) : 8 * block_bytes_of(k);
-}
 
 static CEL_ALWAYS_INLINE __m256i load32(const uint8_t *p) { return _mm256_loadu_si256((const void *)p); }
 static CEL_ALWAYS_INLINE __m256i set16(int v) { return _mm256_set1_epi16((short)v); }

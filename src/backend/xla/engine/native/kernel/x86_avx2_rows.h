@@ -9,10 +9,6 @@
 
 // ---- shared by one and many tokens ------------------------------------------------------------------
 
-static CEL_ALWAYS_INLINE bool is_whole(lin_kind f, const cel_linear *w, int64_t u) {
-  return f != K_AFFINE4_G32 || (u + 1) * 64 <= w->cols;
-}
-
 // Eight vectors of eight as columns: lane i of in[j] becomes lane j of in[i].
 static CEL_ALWAYS_INLINE void transpose8(__m256i *v) {
   __m256i a[8], b[8];
@@ -56,11 +52,6 @@ static CEL_ALWAYS_INLINE eight_rows rows_from(const cel_linear *w, int64_t row, 
   return e;
 }
 
-// Formats whose blocks of a unit each begin with an f16 scale, and a bias where they have one.
-static CEL_ALWAYS_INLINE bool leading_scale(lin_kind f) {
-  return f == K_Q4_0 || f == K_Q4_1 || f == K_Q5_0 || f == K_Q5_1 || f == K_Q8_0 || f == K_Q8_1 || f == K_IQ4_NL;
-}
-
 // The f16 at `offset` of each row.
 static CEL_ALWAYS_INLINE __m256 column_f16(const eight_rows *e, int64_t offset) {
   __m128i v = _mm_cvtsi32_si128(cel_lin_u16(e->at[0] + offset));
@@ -93,20 +84,6 @@ static CEL_ALWAYS_INLINE void eight_scales(lin_kind f, const cel_linear *w, cons
   for (int r = 0; r < 8; r++) batch_scales(f, w, e->at[r] + offset, e->index[r], u0, n, rows_s[r], rows_b[r]);
   by_unit(halves_of(f), rows_s, s, stride);
   if (biased(f)) by_unit(halves_of(f), rows_b, b, stride);
-}
-
-// Bits of a kind that multiplies bytes (cel_lin_bytes), 0 for the others.
-static CEL_ALWAYS_INLINE int byte_bits(lin_kind f) {
-  switch (f) {
-    case K_Q4_0:
-    case K_Q4_1:
-    case K_Q4_K: return 4;
-    case K_Q5_0:
-    case K_Q5_1:
-    case K_Q5_K: return 5;
-    case K_Q6_K: return 6;
-    default: return affine(f) && bits_of(f) <= 6 ? bits_of(f) : 0;
-  }
 }
 
 // ---- one token --------------------------------------------------------------------------------------
@@ -227,7 +204,7 @@ static CEL_ALWAYS_INLINE void store_bytes_of(lin_kind f, __m256i (*q)[4], uint8_
   }
 }
 
-// Eight rows' units [u0, u0 + n) into one half of a panel: see x86_panel.h.
+// Eight rows' units [u0, u0 + n) into one half of a panel: see panel.h.
 static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const eight_rows *e, int64_t u0, int64_t n,
                                           bool bytes, cel_panel *p, int half) {
   enum { ROWS = CEL_PANEL_ROWS };
@@ -265,47 +242,6 @@ static CEL_ALWAYS_INLINE cel_panel_kind panel_of(lin_kind f, bool bytes) {
   return byte_bits(f) <= 4 ? CEL_PANEL_bytes32_4_bias : byte_bits(f) == 5 ? CEL_PANEL_bytes32_5_bias : CEL_PANEL_bytes32_6_bias;
 }
 
-// All panels of rows against one block of tokens along one stretch of the sum: its activations stay in the
-// second-level cache, a panel in the nearest.
-static CEL_ALWAYS_INLINE void gemm_block(lin_kind f, const cel_linear *w, cel_panel_tile t, int64_t n_tokens, int64_t u,
-                                         int64_t begin, int64_t end, bool bytes, cel_panel_multiply *multiply,
-                                         cel_panel *panel) {
-  t.panel = panel;
-  t.first = u == 0;
-  for (int64_t r = begin; r < end; r += CEL_PANEL_ROWS) {
-    const eight_rows low = rows_from(w, r, end - 1), high = rows_from(w, r + 8, end - 1);
-    unpack_rows(f, w, &low, u, t.units, bytes, panel, 0);
-    if (r + 8 < end) unpack_rows(f, w, &high, u, t.units, bytes, panel, 1);
-    cel_panel_tile here = t;
-    here.y += r;
-    here.rows = CEL_MIN(CEL_PANEL_ROWS, end - r);
-    multiply(&here, n_tokens);
-  }
-}
-
-// Units to a stretch of the sum: equal ones, of whole batches.
-static CEL_ALWAYS_INLINE int64_t stretch(lin_kind f, int64_t units) {
-  const int64_t most = CEL_PANEL_COLS / unit_of(f) / CEL_LIN_BATCH * CEL_LIN_BATCH, n = (units + most - 1) / most;
-  return CEL_MIN(most, cel_lin_round((units + n - 1) / n, CEL_LIN_BATCH));
-}
-
-static CEL_ALWAYS_INLINE void gemm(lin_kind f, const cel_linear *w, const uint8_t *packed, int64_t pack_stride,
-                                   int64_t n_tokens, float *y, int64_t y_stride, int64_t begin, int64_t end,
-                                   bool bytes, cel_panel_multiply *const *panels, cel_panel *panel) {
-  enum { TOKENS = 96 };
-  const int64_t units = cel_lin_units(w), block = stretch(f, units);
-  const uint8_t *s = packed + cel_lin_scales_at(w), *sum = packed + cel_lin_sums_at(w);
-  const uint8_t *total = packed + cel_lin_totals_at(w);
-  for (int64_t i = 0; i < n_tokens; i += TOKENS)
-    for (int64_t u = 0; u < units; u += block) {
-      cel_panel_tile t = {.units = CEL_MIN(block, units - u), .x_stride = pack_stride, .y_stride = y_stride,
-                         .x = packed + i * pack_stride + u * unit_of(f) * (bytes ? 1 : 2),
-                         .total = total + i * pack_stride + u * 8, .xs = s + i * pack_stride + u * 4,
-                         .xsum = sum + i * pack_stride + u * halves_of(f) * 4, .y = y + i * y_stride};
-      gemm_block(f, w, t, CEL_MIN(TOKENS, n_tokens - i), u, begin, end, bytes, panels[panel_of(f, bytes)], panel);
-    }
-}
-
 // A body for kind K_f, named mul_f. `panels`: what several tokens are multiplied with.
 typedef void mul_body(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                       int64_t y_stride, int64_t begin, int64_t end, cel_panel_multiply *const *panels, void *scratch);
@@ -315,13 +251,20 @@ typedef void mul_body(const cel_linear *w, const uint8_t *packed, int64_t pack_s
     const uint8_t *words = as_words(w, packed, scratch);                                                               \
     for (int64_t r = begin; r < end; r += 8) gemv_rows(K_##f, w, packed, words, y, r, end);                            \
   }                                                                                                                    \
-  static CEL_NOINLINE void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens,  \
-                                   float *y, int64_t y_stride, int64_t begin, int64_t end,                             \
-                                   cel_panel_multiply *const *panels, void *scratch) {                                 \
+  static CEL_NOINLINE void unpack_##f(const cel_linear *w, int64_t row, int64_t end, int64_t u, int64_t n, bool bytes, \
+                                      cel_panel *p) {                                                                  \
+    for (int half = 0; half < 2 && row + 8 * half < end; half++) {                                                     \
+      const eight_rows e = rows_from(w, row + 8 * half, end - 1);                                                      \
+      if (byte_bits(K_##f) && bytes) unpack_rows(K_##f, w, &e, u, n, byte_bits(K_##f) > 0, p, half);                   \
+      else unpack_rows(K_##f, w, &e, u, n, false, p, half);                                                            \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  static void mul_##f(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,     \
+                      int64_t y_stride, int64_t begin, int64_t end, cel_panel_multiply *const *panels, void *scratch) { \
+    const bool bytes = cel_lin_bytes(w);                                                                               \
     if (n_tokens == 1) one_##f(w, packed, y, begin, end, scratch);                                                     \
-    else if (byte_bits(K_##f) && cel_lin_bytes(w))                                                                     \
-      gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, byte_bits(K_##f) > 0, panels, scratch);   \
-    else gemm(K_##f, w, packed, pack_stride, n_tokens, y, y_stride, begin, end, false, panels, scratch);               \
+    else cel_panel_mul(w, packed, pack_stride, n_tokens, y, y_stride, begin, end, unpack_##f,                          \
+                       panels[panel_of(K_##f, bytes)], scratch);                                                       \
   }
 #define CEL_AVX2_BODY(f) [K_##f] = mul_##f,
 

@@ -1,42 +1,10 @@
-// A panel of unpacked rows against packed tokens, on x86. A lane stands for a row, so that one conversion and one fused
-// product close a unit of as many outputs as a vector has lanes; each output's sum is that of linear.h whatever the width.
+// The panels of x86: what their kernels are compiled for. A unit is U/2 pairs of words of neighbouring positions, or U/4 fours of
+// bytes in the order of cel_lin_byte_at; those of the first half come before those of the second where a unit has two.
 // Internal to kernel/.
 #ifndef CEL_XLA_NATIVE_KERNEL_X86_PANEL_H
 #define CEL_XLA_NATIVE_KERNEL_X86_PANEL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "backend/xla/engine/native/kernel/linear.h"
-#include "base/macros.h"
-
-enum {
-  CEL_PANEL_ROWS = 16,
-  CEL_PANEL_COLS = 640,                      // at most, of one stretch of the sum: 20 KiB of integers
-  CEL_PANEL_SCALES = CEL_PANEL_COLS / 32 * 2,  // most units and halves in it
-};
-
-// In scratch. A unit is U/2 pairs of neighbouring positions, or U/4 fours of bytes in the order of cel_lin_byte_at; those
-// of the first half come before those of the second where a unit has two.
-typedef struct cel_panel {
-  union {
-    int16_t words[CEL_PANEL_COLS * CEL_PANEL_ROWS];  // [pair][row][2]
-    uint8_t bytes[CEL_PANEL_COLS * CEL_PANEL_ROWS];  // [four][row][4]
-  } u;
-  float s[CEL_PANEL_SCALES * CEL_PANEL_ROWS];  // [unit and half][row]
-  float b[CEL_PANEL_SCALES * CEL_PANEL_ROWS];
-} cel_panel;
-_Static_assert(sizeof(cel_panel) <= CEL_LIN_BLOCK_BYTES, "the scratch of a linear kernel holds a panel");
-
-typedef struct cel_panel_tile {
-  const cel_panel *panel;
-  int64_t units;                         // in the panel
-  const uint8_t *x, *xs, *xsum, *total;  // of the first token and the panel's first unit
-  int64_t x_stride;                      // bytes from token to token, of all four
-  float *y;                              // of the panel's first row, first token
-  int64_t y_stride, rows;                // rows of the panel that exist
-  bool first;                            // the sum begins here; else y holds it so far
-} cel_panel_tile;
+#include "backend/xla/engine/native/kernel/panel.h"
 
 typedef struct cel_panel_shape {  // a row of x86_panel.def
   int unit, halves;
@@ -52,7 +20,6 @@ typedef enum cel_panel_kind {
 } cel_panel_kind;
 
 // One for each kind; a table of kernels brings its own.
-typedef void cel_panel_multiply(const cel_panel_tile *t, int64_t n_tokens);
 extern cel_panel_multiply *const cel_avx2_panels[CEL_PANEL_KINDS];
 
 // What one token needs of the packed row, from the unit at hand on.
@@ -77,14 +44,6 @@ static CEL_ALWAYS_INLINE void cel_panel_next_unit(cel_panel_shape f, int n, cel_
     x[t].sum += f.halves;
     x[t].total += 2;
   }
-}
-
-static CEL_ALWAYS_INLINE void cel_panel_skip_tokens(cel_panel_tile *g, int64_t n) {
-  g->x += n * g->x_stride;
-  g->xs += n * g->x_stride;
-  g->xsum += n * g->x_stride;
-  g->total += n * g->x_stride;
-  g->y += n * g->y_stride;
 }
 
 // Where entry i of a unit's half is among the token's: all, or four of each eight.

@@ -1,0 +1,59 @@
+// A panel of unpacked rows against packed tokens. A lane stands for a row, so that one conversion and one fused product close
+// a unit of as many outputs as a vector has lanes; each output's sum is that of linear.h whatever the width. How integers lie
+// in a panel is between the two functions that an instruction set brings. Internal to kernel/.
+#ifndef CEL_XLA_NATIVE_KERNEL_PANEL_H
+#define CEL_XLA_NATIVE_KERNEL_PANEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/xla/engine/native/kernel/linear.h"
+#include "base/macros.h"
+
+enum {
+  CEL_PANEL_ROWS = 16,
+  CEL_PANEL_COLS = 640,                      // at most, of one stretch of the sum: 20 KiB of integers
+  CEL_PANEL_SCALES = CEL_PANEL_COLS / 32 * 2,  // most units and halves in it
+};
+
+// In scratch.
+typedef struct cel_panel {
+  union {
+    int16_t words[CEL_PANEL_COLS * CEL_PANEL_ROWS];
+    uint8_t bytes[CEL_PANEL_COLS * CEL_PANEL_ROWS];
+  } u;
+  float s[CEL_PANEL_SCALES * CEL_PANEL_ROWS];  // [unit and half][row]
+  float b[CEL_PANEL_SCALES * CEL_PANEL_ROWS];
+} cel_panel;
+_Static_assert(sizeof(cel_panel) <= CEL_LIN_BLOCK_BYTES, "the scratch of a linear kernel holds a panel");
+
+typedef struct cel_panel_tile {
+  const cel_panel *panel;
+  int64_t units;                         // in the panel
+  const uint8_t *x, *xs, *xsum, *total;  // of the first token and the panel's first unit
+  int64_t x_stride;                      // bytes from token to token, of all four
+  float *y;                              // of the panel's first row, first token
+  int64_t y_stride, rows;                // rows of the panel that exist
+  bool first;                            // the sum begins here; else y holds it so far
+} cel_panel_tile;
+
+// All of a panel against n tokens.
+typedef void cel_panel_multiply(const cel_panel_tile *t, int64_t n_tokens);
+// Units [u, u + n) of rows from `row` on, as many as there are before `end` and at most CEL_PANEL_ROWS, into *p; u begins a
+// batch. What stands for rows that are not there does not matter. `bytes`: of cel_lin_bytes.
+typedef void cel_panel_unpack(const cel_linear *w, int64_t row, int64_t end, int64_t u, int64_t n, bool bytes, cel_panel *p);
+
+// linear_mul for several tokens. A packed row begins with as many bytes of integers as linear.h says, unit after unit.
+void cel_panel_mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
+                   int64_t y_stride, int64_t row_begin, int64_t row_end, cel_panel_unpack *unpack, cel_panel_multiply *multiply,
+                   cel_panel *panel);
+
+static CEL_ALWAYS_INLINE void cel_panel_skip_tokens(cel_panel_tile *g, int64_t n) {
+  g->x += n * g->x_stride;
+  g->xs += n * g->x_stride;
+  g->xsum += n * g->x_stride;
+  g->total += n * g->x_stride;
+  g->y += n * g->y_stride;
+}
+
+#endif
