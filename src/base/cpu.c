@@ -82,6 +82,8 @@ typedef struct level {
 enum {
   KEEP_AVX512 = CEL_CPU_AVX2 | CEL_CPU_AVX512,
   KEEP_VNNI = KEEP_AVX512 | CEL_CPU_AVX512_VNNI,
+  KEEP_DOTPROD = CEL_CPU_NEON | CEL_CPU_DOTPROD,
+  KEEP_I8MM = KEEP_DOTPROD | CEL_CPU_I8MM,
 };
 static const level levels[] = {
   {"scalar", 0, 0},
@@ -89,7 +91,8 @@ static const level levels[] = {
   {"avx512", KEEP_AVX512, KEEP_AVX512},
   {"vnni", KEEP_VNNI, KEEP_VNNI},
   {"neon", CEL_CPU_NEON, CEL_CPU_NEON},
-  {"dotprod", CEL_CPU_NEON | CEL_CPU_DOTPROD, CEL_CPU_NEON | CEL_CPU_DOTPROD},
+  {"dotprod", KEEP_DOTPROD, KEEP_DOTPROD},
+  {"i8mm", KEEP_I8MM, KEEP_I8MM},
 };
 
 cel_status cel_cpu_limit(uint32_t bits, const char *name, uint32_t *out, cel_err *err) {
@@ -103,7 +106,7 @@ cel_status cel_cpu_limit(uint32_t bits, const char *name, uint32_t *out, cel_err
     return CEL_OK;
   }
   return cel_fail(err, CEL_INVALID,
-                  "processor level \"%.40s\" is not known: use scalar, avx2, avx512, vnni, neon or dotprod", name);
+                  "processor level \"%.40s\" is not known: use scalar, avx2, avx512, vnni, neon, dotprod or i8mm", name);
 }
 
 void cel_cpu_describe(uint32_t bits, char *out, int out_bytes) {

@@ -19,7 +19,7 @@ enum {
 
 // The bits of the running processor (the operating system's register saving included).
 uint32_t cel_cpu_detect(void);
-// Cuts `bits` down to a named level: "scalar", "avx2", "avx512", "vnni", "neon", "dotprod". Fails with
+// Cuts `bits` down to a named level: "scalar", "avx2", "avx512", "vnni", "neon", "dotprod", "i8mm". Fails with
 // the list of names, or when the processor lacks the level.
 CEL_MUST_CHECK cel_status cel_cpu_limit(uint32_t bits, const char *level, uint32_t *out, cel_err *err);
 // "avx2+avx512" for messages; a static string per combination is not needed: writes into `out`.

@@ -156,7 +156,7 @@ static void finish(run *r) {
 
 // f32 products differ by the order of sums alone; 16-bit activations by their rounding too.
 static void every_isa(const run *r, const char *path) {
-  static const char *const levels[] = {"scalar", "avx2", "avx512", "vnni", "neon"};
+  static const char *const levels[] = {"scalar", "avx2", "avx512", "vnni", "neon", "dotprod", "i8mm"};
   uint32_t bits;
   for (int i = 0; i < CEL_COUNT(levels); i++) {
     if (cel_cpu_limit(cel_cpu_detect(), levels[i], &bits, NULL) != CEL_OK) continue;

@@ -114,7 +114,7 @@ static void run_table(const cel_kernels *scalar, const cel_kernels *now, long *d
 }
 
 int main(int argc, char **argv) {
-  static const char *const levels[] = {"scalar", "avx2", "avx512", "vnni", "neon", "dotprod"};
+  static const char *const levels[] = {"scalar", "avx2", "avx512", "vnni", "neon", "dotprod", "i8mm"};
   uint32_t cpu = cel_cpu_detect();
   long done = 0, failed = 0;
   if (argc > 1 && strcmp(argv[1], "--bench") == 0) {

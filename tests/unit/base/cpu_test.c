@@ -23,6 +23,8 @@ static void levels_keep_only_weaker_bits(void **state) {
   uint32_t arm = CEL_CPU_NEON | CEL_CPU_DOTPROD | CEL_CPU_I8MM;
   assert_int_equal(cel_cpu_limit(arm, "dotprod", &out, &err), CEL_OK);
   assert_int_equal(out, CEL_CPU_NEON | CEL_CPU_DOTPROD);
+  assert_int_equal(cel_cpu_limit(arm, "i8mm", &out, &err), CEL_OK);
+  assert_int_equal(out, arm);
 }
 
 static void a_missing_or_unknown_level_is_named(void **state) {
@@ -33,7 +35,7 @@ static void a_missing_or_unknown_level_is_named(void **state) {
   assert_non_null(strstr(err.text, "avx512"));
   assert_non_null(strstr(err.text, "it has avx2"));
   assert_int_equal(cel_cpu_limit(CEL_CPU_AVX2, "sse9", &out, &err), CEL_INVALID);
-  assert_non_null(strstr(err.text, "scalar, avx2, avx512, vnni, neon or dotprod"));
+  assert_non_null(strstr(err.text, "scalar, avx2, avx512, vnni, neon, dotprod or i8mm"));
   assert_int_equal(cel_cpu_limit(CEL_CPU_AVX2, "", &out, &err), CEL_INVALID);
   assert_int_equal(out, 99);
 }
@@ -55,6 +57,7 @@ static void detection_is_stable_and_consistent(void **state) {
   assert_int_equal(bits, cel_cpu_detect());
   if (bits & CEL_CPU_AVX512) assert_true(bits & CEL_CPU_AVX2);
   if (bits & CEL_CPU_AVX512_VNNI) assert_true(bits & CEL_CPU_AVX512);
+  if (bits & (CEL_CPU_DOTPROD | CEL_CPU_I8MM)) assert_true(bits & CEL_CPU_NEON);
   assert_true(cel_cpu_cores() >= 1);
 }
 

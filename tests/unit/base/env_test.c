@@ -51,7 +51,7 @@ static void a_refusal_names_variable_value_and_set(void **state) {
   unsetenv("HF_HUB_DOWNLOAD_TIMEOUT");
   setenv("MLXCEL_CPU", "fast", 1);
   assert_int_equal(cel_env_check(&err), CEL_INVALID);
-  assert_string_equal(err.text, "MLXCEL_CPU=fast: accepted are scalar, avx2, avx512, vnni, neon, dotprod");
+  assert_string_equal(err.text, "MLXCEL_CPU=fast: accepted are scalar, avx2, avx512, vnni, neon, dotprod, i8mm");
   unsetenv("MLXCEL_CPU");
 }
 
