@@ -6,7 +6,7 @@
 FAMILIES_TEST is the program of that name, DEVICE a value of MLXCEL_XLA_DEVICE ("pjrt:cpu", "pjrt:cuda",
 "iree:local-sync").
 Each folder of tests/data/oracle (or those of --only) runs in a process of its own, its prompts N tokens at a time where
---chunk says so: an engine that takes seconds for a program then needs three of them for a model. Prints TAP; --table appends a row of
+--chunk says so: an engine that takes seconds for a program then needs two of them for a model (2). Prints TAP; --table appends a row of
 Markdown with the counts. A plugin of Python packages is looked for beside MLXCEL_TEST_PYTHON, too (scripts/test_env.sh).
 Skips with 77 where there is no such device.
 """

@@ -181,7 +181,8 @@ static cel_status write_manifest(const cel_xla_model *m, const char *folder, cel
   return s;
 }
 
-// Prompts are run in chunks of powers of two, batches too; each chunk's program has logits of its last token.
+// Prompts are run in chunks of powers of two, batches too; each chunk's program has logits of its last token, and that of one
+// token is a decode.
 typedef struct want {
   cel_entry entry;
   int64_t tokens;
@@ -192,7 +193,7 @@ enum { WANTS_MOST = 80 };
 static int list_programs(const cel_xla_model *m, bool all_logits, want out[WANTS_MOST]) {
   int n = 0;
   for (int64_t t = 1; t < 2 * (int64_t)m->base.n_rows && n < WANTS_MOST; t *= 2) out[n++] = (want){CEL_ENTRY_DECODE, t, CEL_LOGITS_ALL};
-  for (int64_t t = 1; t <= m->base.prefill_chunk && n < WANTS_MOST - 2; t *= 2) {
+  for (int64_t t = 2; t <= m->base.prefill_chunk && n < WANTS_MOST - 2; t *= 2) {
     out[n++] = (want){CEL_ENTRY_PREFILL, t, CEL_LOGITS_LAST};
     if (all_logits && t <= CEL_SEQUENCE_LOGITS_CHUNK && n < WANTS_MOST) out[n++] = (want){CEL_ENTRY_PREFILL, t, CEL_LOGITS_ALL};
   }

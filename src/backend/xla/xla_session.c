@@ -63,11 +63,19 @@ static int64_t wanted(const cel_model_handle *m, int row, int64_t end) {
   return s && s->options.max_tokens > 0 ? end + CEL_MIN(s->options.max_tokens, m->capacity) : end;
 }
 
-// Where compiling is slow, a chunk that nobody wants logits of shares the program of one whose last token has some: one more
-// row through the head costs less than ever compiling a second program of that size.
-static cel_emit_logits kind_of(const cel_xla_model *m, cel_sequence_logits want) {
-  if (want == CEL_SEQUENCE_ALL) return CEL_LOGITS_ALL;
-  return want == CEL_SEQUENCE_NONE && m->driver->quick_compile ? CEL_LOGITS_NONE : CEL_LOGITS_LAST;
+// Where compiling is slow, programs are shared: a chunk of one token is a decode of one row; and one that nobody wants logits of
+// is one whose last token has some, for one more row through the head costs less than ever compiling a second program.
+static cel_status program_of_chunk(cel_xla_model *m, int row, int64_t count, cel_sequence_logits want, cel_xla_program **out, cel_err *err) {
+  static const cel_emit_logits kinds[] = {[CEL_SEQUENCE_LAST] = CEL_LOGITS_LAST, [CEL_SEQUENCE_ALL] = CEL_LOGITS_ALL,
+                                          [CEL_SEQUENCE_NONE] = CEL_LOGITS_NONE};
+  cel_emit_logits kind = kinds[want];
+  cel_entry entry = CEL_ENTRY_PREFILL;
+  if (!m->driver->quick_compile && kind == CEL_LOGITS_NONE) kind = CEL_LOGITS_LAST;
+  if (!m->driver->quick_compile && count == 1) {
+    kind = CEL_LOGITS_ALL;
+    entry = CEL_ENTRY_DECODE;
+  }
+  return cel_xla_program_for(m, m->bucket_of[row], entry, count, kind, out, err);
 }
 
 static cel_status prefill(cel_model_handle *handle, int row, const int32_t *tokens, int64_t from, int64_t count, int64_t end,
@@ -75,7 +83,7 @@ static cel_status prefill(cel_model_handle *handle, int row, const int32_t *toke
   cel_xla_model *m = cel_xla_model_of(handle);
   cel_xla_program *program;
   CEL_TRY(cel_xla_bucket_settle(m, row, from, end, wanted(handle, row, end), err));
-  CEL_TRY(cel_xla_program_for(m, m->bucket_of[row], CEL_ENTRY_PREFILL, count, kind_of(m, want), &program, err));
+  CEL_TRY(program_of_chunk(m, row, count, want, &program, err));
   for (int64_t i = 0; i < count; i++) m->positions[i] = (int32_t)(from + i);
   m->slots[0] = row;
   return cel_xla_run(m, program, tokens, m->positions, m->slots, (int32_t)count - 1, end,
