@@ -7,7 +7,7 @@
 
 static void print_log(void *context, cel_log_level level, const char *text) {
   (void)context;
-  static const char *const words[] = {"error: ", "warning: ", "", ""};
+  static const char *const words[] = {"error: ", "warning: ", "", "", ""};
   fprintf(stderr, "%s%s\n", words[level], text);
 }
 
@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
     cli_print_help(c, stdout);
     return finish(EXIT_OK);
   }
-  cel_log_set(print_log, NULL, o.verbose ? CEL_LOG_DEBUG : CEL_LOG_WARN);
+  cel_log_set(print_log, NULL, o.verbose ? CEL_LOG_DEBUG : CEL_LOG_NOTICE);
   cel_err err = {0};
   bool looks = c->run == cmd_env || c->run == cmd_version;  // what helps to find out what is wrong
   if (!looks && cel_env_check(&err) != CEL_OK) return cli_fail(&err);

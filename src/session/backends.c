@@ -34,8 +34,8 @@ static const char *reservation_of(const cel_backend *b) { return b->reservation 
 // Which backend was taken, where one that usually goes first has a reservation.
 static void say(const cel_backend *taken) {
   for (int i = 0; cel_backends[i]; i++) {
-    const char *why = reservation_of(cel_backends[i]);
-    if (why) cel_log(CEL_LOG_INFO, "%s: running on %s (MLXCEL_BACKEND names another)", why, taken->name);
+    const char *why = reservation_of(cel_backends[i]), *other = cel_backends[i]->name;
+    if (why && cel_backends[i] != taken) cel_log(CEL_LOG_NOTICE, "%s: running on %s (MLXCEL_BACKEND=%s overrides)", why, taken->name, other);
   }
 }
 

@@ -34,7 +34,7 @@ static int64_t choose_capacity(const cel_arch *a, const cel_load_options *o) {
 
 static cel_status make_buffers(cel_mlx_model *m, cel_err *err) {
   size_t width = (size_t)CEL_MAX(m->base.arch.head_dim, 1);
-  m->angles = calloc((size_t)m->base.prefill_chunk * width, sizeof *m->angles);
+  m->angles = calloc((size_t)CEL_MAX(m->base.prefill_chunk, m->base.n_rows) * width, sizeof *m->angles);
   m->freqs = calloc(width, sizeof *m->freqs);
   return m->angles && m->freqs ? CEL_OK : cel_fail_oom(err, "a model's tables");
 }

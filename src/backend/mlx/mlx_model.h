@@ -40,7 +40,7 @@ typedef struct cel_mlx_model {
   int64_t copied_bytes;     // of those that MLX needs otherwise: other types, GGUF, experts kept apart
   cel_mlx_row *rows;        // [n_rows]
   arr logits;               // of the last run
-  float *angles, *freqs;    // [max(prefill_chunk, 64)][head_dim] and [head_dim], for rotation tables
+  float *angles, *freqs;    // [max(prefill_chunk, n_rows)][head_dim] and [head_dim], for rotation tables
 } cel_mlx_model;
 
 static inline cel_mlx_model *cel_mlx_model_of(cel_model_handle *m) { return (cel_mlx_model *)(void *)m; }

@@ -1,4 +1,4 @@
-// The mlx backend's table, and how it runs tokens: a walk for each sequence, one evaluation for all.
+// The mlx backend's table, and how it runs tokens: a walk for each chunk of a prompt, one for all sessions of a step.
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,7 +64,8 @@ static cel_status prefill(cel_model_handle *handle, int row, const int32_t *toke
                           cel_sequence_logits want, const float **logits, cel_err *err) {
   cel_mlx_model *m = cel_mlx_model_of(handle);
   int32_t rows[1] = {row};
-  arr out = cel_mlx_walk_text(m, row, tokens, from, count, end, want);
+  cel_mlx_span span = {.row = &m->rows[row], .n = count, .from = from, .length = end};
+  arr out = cel_mlx_walk_text(m, &span, 1, tokens, want);
   CEL_TRY(settle(m, rows, 1, evaluate(m, out, rows, 1, err)));
   *logits = out ? cel_mlx_floats(m->logits) : NULL;
   return CEL_OK;
@@ -73,12 +74,13 @@ static cel_status prefill(cel_model_handle *handle, int row, const int32_t *toke
 static cel_status decode(cel_model_handle *handle, int n, const int32_t *tokens, const int32_t *positions,
                          const int32_t *rows, const float **logits, cel_err *err) {
   cel_mlx_model *m = cel_mlx_model_of(handle);
-  arr all = NULL;
+  cel_mlx_span *spans = calloc((size_t)n, sizeof *spans);
+  if (!spans) return cel_fail_oom(err, "a step's sequences");
   for (int i = 0; i < n; i++) {
-    arr one = cel_mlx_walk_text(m, rows[i], tokens + i, positions[i], 1, positions[i] + 1, CEL_SEQUENCE_LAST);
-    arr parts[2] = {all, one};
-    all = i ? cel_mlx_concat(m->c, parts, 2, 0) : one;
+    spans[i] = (cel_mlx_span){.row = &m->rows[rows[i]], .n = 1, .from = positions[i], .length = positions[i] + 1};
   }
+  arr all = cel_mlx_walk_text(m, spans, n, tokens, CEL_SEQUENCE_LAST);
+  free(spans);
   CEL_TRY(settle(m, rows, n, evaluate(m, all, rows, n, err)));
   *logits = cel_mlx_floats(m->logits);
   return CEL_OK;

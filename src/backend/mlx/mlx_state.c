@@ -123,27 +123,31 @@ void cel_mlx_replace(cel_mlx_walk *w, arr *slot, arr x) {
 }
 
 // Room for positions up to `end` in every layer's array.
-void cel_mlx_make_room(cel_mlx_walk *w, int64_t end) {
+void cel_mlx_make_room(cel_mlx_walk *w, cel_mlx_row *row, int64_t end) {
   enum { FIRST = 256 };
-  int64_t room = CEL_MAX(w->row->capacity, FIRST);
+  int64_t room = CEL_MAX(row->capacity, FIRST);
   while (room < end) room *= 2;
   room = CEL_MIN(room, w->m->base.capacity);
-  if (room <= w->row->capacity) return;
+  if (room <= row->capacity) return;
   for (int i = 0; i < 2 * w->arch->n_kv_layers; i++) {
-    arr *slot = i % 2 ? &w->row->values[i / 2] : &w->row->keys[i / 2];
+    arr *slot = i % 2 ? &row->values[i / 2] : &row->keys[i / 2];
     if (!*slot) continue;
     int64_t dims[4] = {1, cel_mlx_dim(*slot, 1), room, cel_mlx_dim(*slot, 3)};
     cel_mlx_replace(w, slot, cel_mlx_update(w->c, cel_mlx_zeros(w->c, w->type, 4, dims), *slot, 2, 0));
   }
-  w->row->capacity = room;
+  row->capacity = room;
 }
 
-// fresh [kv heads, N, width] behind what the slot holds; the slot's new array.
-arr cel_mlx_append(cel_mlx_walk *w, arr *slot, arr fresh) {
-  if (!fresh) return NULL;
+static void append(cel_mlx_walk *w, const cel_mlx_span *s, arr *slot, arr fresh) {
   int64_t heads = cel_mlx_dim(fresh, 0), width = cel_mlx_dim(fresh, 2);
-  int64_t dims[4] = {1, heads, w->row->capacity, width}, one[4] = {1, heads, w->n, width};
+  int64_t dims[4] = {1, heads, s->row->capacity, width}, one[4] = {1, heads, s->n, width};
   arr old = *slot ? *slot : cel_mlx_zeros(w->c, w->type, 4, dims);
-  cel_mlx_replace(w, slot, cel_mlx_update(w->c, old, cel_mlx_reshape(w->c, fresh, 4, one), 2, w->from));
-  return *slot;
+  cel_mlx_replace(w, slot, cel_mlx_update(w->c, old, cel_mlx_reshape(w->c, cel_mlx_part(w, s, fresh, 1), 4, one), 2, s->from));
+}
+
+void cel_mlx_append(cel_mlx_walk *w, int state, bool values, arr fresh) {
+  for (int i = 0; i < w->n_spans; i++) {
+    cel_mlx_row *row = w->spans[i].row;
+    append(w, &w->spans[i], values ? &row->values[state] : &row->keys[state], fresh);
+  }
 }

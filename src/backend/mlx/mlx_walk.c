@@ -39,21 +39,37 @@ static arr layer_of(cel_mlx_walk *w, int layer, arr x) {
   return sublayer(w, layer, x, CEL_W_MLP_NORM, CEL_W_MLP_POST_NORM, feed_forward);
 }
 
+arr cel_mlx_part(cel_mlx_walk *w, const cel_mlx_span *s, arr x, int dim) {
+  return w->n_spans == 1 ? x : cel_mlx_slice(w->c, x, dim, s->at, s->at + s->n, 1);
+}
+
+arr cel_mlx_each_span(cel_mlx_walk *w, arr (*f)(cel_mlx_walk *w, cel_mlx_span *s, void *context), void *context) {
+  if (w->n_spans == 1) return f(w, &w->spans[0], context);
+  arr *parts = malloc((size_t)w->n_spans * sizeof(arr)), all = NULL;
+  if (!parts) cel_mlx_refuse(w->c, CEL_OOM, "out of memory for a list of arrays");
+  for (int i = 0; parts && i < w->n_spans; i++) parts[i] = f(w, &w->spans[i], context);
+  if (parts) all = cel_mlx_concat(w->c, parts, w->n_spans, 0);
+  free(parts);
+  return all;
+}
+
 static arr head(cel_mlx_walk *w, arr x, cel_sequence_logits want) {
   cel_mlx_path(w->c, "head");
-  if (want == CEL_SEQUENCE_LAST) x = cel_mlx_slice(w->c, x, 0, w->n - 1, w->n, 1);
+  if (want == CEL_SEQUENCE_LAST && w->n_spans == 1) x = cel_mlx_slice(w->c, x, 0, w->n - 1, w->n, 1);
   x = cel_mlx_f32(w, cel_mlx_product(w, CEL_W_HEAD, -1, cel_mlx_norm(w, CEL_W_FINAL_NORM, -1, x)));
   if (w->arch->logit_mul != 1) x = cel_mlx_by(w, x, w->arch->logit_mul);
   return cel_mlx_softcap(w, x, w->arch->final_softcap);
 }
 
-arr cel_mlx_walk_text(cel_mlx_model *m, int row, const int32_t *tokens, int64_t from, int64_t count, int64_t length,
-                      cel_sequence_logits want) {
-  cel_mlx_walk w = {.c = m->c, .m = m, .arch = &m->base.arch, .type = m->type, .row = &m->rows[row], .n = count, .from = from,
-                    .length = length};
+arr cel_mlx_walk_text(cel_mlx_model *m, cel_mlx_span *spans, int n_spans, const int32_t *tokens, cel_sequence_logits want) {
+  cel_mlx_walk w = {.c = m->c, .m = m, .arch = &m->base.arch, .type = m->type, .spans = spans, .n_spans = n_spans};
   cel_mlx_path(w.c, "embed");
-  w.tokens = cel_mlx_copy(w.c, CEL_MLX_I32, 1, &count, tokens);
-  cel_mlx_make_room(&w, from + count);
+  for (int i = 0; i < n_spans; i++) {
+    spans[i].at = w.n;
+    w.n += spans[i].n;
+    cel_mlx_make_room(&w, spans[i].row, spans[i].from + spans[i].n);
+  }
+  w.tokens = cel_mlx_copy(w.c, CEL_MLX_I32, 1, &w.n, tokens);
   cel_mlx_rope_tables(&w);
   arr x = cel_mlx_lookup(&w, CEL_W_EMBED, w.tokens);
   if (w.arch->embed_mul != 1) x = cel_mlx_by(&w, x, w.arch->embed_mul);

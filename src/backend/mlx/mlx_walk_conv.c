@@ -2,20 +2,34 @@
 // taps - 1, oldest first. y_t[c] = sum over j of w[c][j] * u_{t - taps + 1 + j}[c].
 #include "backend/mlx/mlx_walk.h"
 
-arr cel_mlx_short_conv(cel_mlx_walk *w, int layer, arr u, arr weight) {
-  if (!u || !weight) return NULL;
-  int64_t channels = cel_mlx_dim(u, 1), taps = cel_mlx_dim(weight, 0) / channels, old[2] = {taps - 1, channels};
-  arr *state = &w->row->conv[w->arch->layers[layer].state], y = NULL;
-  arr by_tap = cel_mlx_cast(w->c, cel_mlx_shape2(w, weight, channels, taps), w->type);
-  arr parts[2] = {*state ? *state : cel_mlx_zeros(w->c, w->type, 2, old), u};
+typedef struct convolution {
+  int layer;
+  int64_t channels, taps;
+  arr u;       // [N, channels]
+  arr by_tap;  // [channels, taps]
+} convolution;
+
+static arr convolve(cel_mlx_walk *w, cel_mlx_span *s, void *context) {  // [n, channels]
+  const convolution *x = context;
+  int64_t old[2] = {x->taps - 1, x->channels};
+  arr *state = &s->row->conv[w->arch->layers[x->layer].state], y = NULL;
+  arr parts[2] = {*state ? *state : cel_mlx_zeros(w->c, w->type, 2, old), cel_mlx_part(w, s, x->u, 0)};
   arr all = cel_mlx_concat(w->c, parts, 2, 0);
-  for (int64_t j = 0; j < taps; j++) {
-    arr tap = cel_mlx_shape2(w, cel_mlx_slice(w->c, by_tap, 1, j, j + 1, 1), 1, channels);
-    arr part = cel_mlx_mul(w, cel_mlx_slice(w->c, all, 0, j, j + w->n, 1), tap);
+  for (int64_t j = 0; j < x->taps; j++) {
+    arr tap = cel_mlx_shape2(w, cel_mlx_slice(w->c, x->by_tap, 1, j, j + 1, 1), 1, x->channels);
+    arr part = cel_mlx_mul(w, cel_mlx_slice(w->c, all, 0, j, j + s->n, 1), tap);
     y = j ? cel_mlx_add(w, y, part) : part;
   }
-  cel_mlx_replace(w, state, cel_mlx_contiguous(w->c, cel_mlx_slice(w->c, all, 0, w->n, w->n + taps - 1, 1)));
+  cel_mlx_replace(w, state, cel_mlx_contiguous(w->c, cel_mlx_slice(w->c, all, 0, s->n, s->n + x->taps - 1, 1)));
   return y;
+}
+
+arr cel_mlx_short_conv(cel_mlx_walk *w, int layer, arr u, arr weight) {
+  if (!u || !weight) return NULL;
+  convolution x = {.layer = layer, .channels = cel_mlx_dim(u, 1), .u = u};
+  x.taps = cel_mlx_dim(weight, 0) / x.channels;
+  x.by_tap = cel_mlx_cast(w->c, cel_mlx_shape2(w, weight, x.channels, x.taps), w->type);
+  return cel_mlx_each_span(w, convolve, &x);
 }
 
 arr cel_mlx_conv(cel_mlx_walk *w, int layer, arr h) {

@@ -6,6 +6,7 @@
 #include "backend/mlx/mlx_walk.h"
 
 typedef struct delta_rule {  // heads all value heads, f32
+  int layer;
   arr q, k;                  // [N, heads, d_k]
   arr v;                     // [N, heads, d_v]
   arr decay, beta;           // [N, heads], decay e^g
@@ -28,15 +29,16 @@ static arr turn(cel_mlx_walk *w, const delta_rule *r, int64_t t, arr *state) {
   return cel_mlx_matmul(w->c, token(w, r->q, t, n, 1, d->d_k), *state);
 }
 
-static arr run(cel_mlx_walk *w, int layer, const delta_rule *r) {  // [N, heads, d_v]
+static arr run(cel_mlx_walk *w, cel_mlx_span *s, void *context) {  // [n, heads, d_v]
   enum { AT_ONCE = 64 };
   const cel_delta *d = &w->arch->delta;
+  const delta_rule *r = context;
   int64_t dims[3] = {d->n_v, d->d_k, d->d_v};
-  arr *slot = &w->row->delta[w->arch->layers[layer].state], out[AT_ONCE], all = NULL;
+  arr *slot = &s->row->delta[w->arch->layers[r->layer].state], out[AT_ONCE], all = NULL;
   arr state = *slot ? *slot : cel_mlx_zeros(w->c, CEL_MLX_F32, 3, dims);
-  for (int64_t from = 0; from < w->n; from += AT_ONCE) {
-    int n = (int)CEL_MIN(AT_ONCE, w->n - from);
-    for (int i = 0; i < n; i++) out[i] = cel_mlx_shape3(w, turn(w, r, from + i, &state), 1, d->n_v, d->d_v);
+  for (int64_t from = 0; from < s->n; from += AT_ONCE) {
+    int n = (int)CEL_MIN(AT_ONCE, s->n - from);
+    for (int i = 0; i < n; i++) out[i] = cel_mlx_shape3(w, turn(w, r, s->at + from + i, &state), 1, d->n_v, d->d_v);
     arr parts[2] = {all, n > 1 ? cel_mlx_concat(w->c, out, n, 0) : out[0]};
     all = from ? cel_mlx_concat(w->c, parts, 2, 0) : parts[1];
   }
@@ -103,7 +105,7 @@ static delta_rule prepare(cel_mlx_walk *w, int layer, const projections *p) {
   arr mixed = cel_mlx_silu(w, cel_mlx_short_conv(w, layer, p->qkv, cel_mlx_weight_of(w->m, CEL_W_DELTA_CONV, layer)->vector));
   int64_t k0 = (int64_t)d->n_k * d->d_k, v0 = 2 * k0;
   mixed = cel_mlx_f32(w, mixed);
-  delta_rule r;
+  delta_rule r = {.layer = layer};
   r.q = repeat_heads(w, unit_length(w, groups(w, cel_mlx_slice(w->c, mixed, 1, 0, k0, 1), d->n_k), 1 / sqrt((double)d->d_k)));
   r.k = repeat_heads(w, unit_length(w, groups(w, cel_mlx_slice(w->c, mixed, 1, k0, v0, 1), d->n_k), 1));
   r.v = groups(w, cel_mlx_slice(w->c, mixed, 1, v0, v0 + (int64_t)d->n_v * d->d_v, 1), d->n_v);
@@ -116,7 +118,7 @@ arr cel_mlx_delta(cel_mlx_walk *w, int layer, arr h) {
   const cel_delta *d = &w->arch->delta;
   projections p = w->arch->names[CEL_W_DELTA_QKV] ? separate(w, layer, h) : grouped(w, layer, h);
   delta_rule r = prepare(w, layer, &p);
-  arr o = cel_mlx_rms(w, CEL_W_DELTA_NORM, layer, cel_mlx_cast(w->c, run(w, layer, &r), w->type), w->arch->norm_eps);
+  arr o = cel_mlx_rms(w, CEL_W_DELTA_NORM, layer, cel_mlx_cast(w->c, cel_mlx_each_span(w, run, &r), w->type), w->arch->norm_eps);
   o = cel_mlx_mul(w, o, cel_mlx_silu(w, p.z));
   return cel_mlx_product(w, CEL_W_DELTA_OUT, layer, cel_mlx_shape2(w, o, w->n, (int64_t)d->n_v * d->d_v));
 }

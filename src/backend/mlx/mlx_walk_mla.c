@@ -55,9 +55,9 @@ static arr row_of(cel_mlx_walk *w, int layer, arr h) {  // [1, N, c + dr]
 
 arr cel_mlx_latent(cel_mlx_walk *w, int layer, arr h) {
   const cel_arch *a = w->arch;
-  arr q = queries(w, layer, h), keys = cel_mlx_append(w, &w->row->keys[a->layers[layer].state], row_of(w, layer, h));
-  if (!keys) return NULL;
-  arr y = cel_mlx_attend(w, layer, q, keys, cel_mlx_slice(w->c, keys, 3, 0, a->mla.kv_rank, 1));
+  arr q = queries(w, layer, h);
+  cel_mlx_append(w, a->layers[layer].state, false, row_of(w, layer, h));
+  arr y = cel_mlx_attend(w, layer, q);
   y = cel_mlx_swap(w->c, cel_mlx_shape3(w, y, w->n, a->n_q, a->mla.kv_rank), 0, 1);
   y = cel_mlx_swap(w->c, absorb_values(w, layer, y), 0, 1);
   return cel_mlx_product(w, CEL_W_O, layer, cel_mlx_shape2(w, y, w->n, (int64_t)a->n_q * a->mla.v));

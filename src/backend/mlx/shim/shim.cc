@@ -522,6 +522,12 @@ arr cel_mlx_rope(cel_mlx *c, arr x, int dims, bool interleaved, int64_t offset, 
   });
 }
 
+arr cel_mlx_rope_each(cel_mlx *c, arr x, int dims, bool interleaved, arr offsets, arr periods) {
+  return make(c, {x, offsets, periods}, [&] {
+    return mx::fast::rope(x->a, dims, interleaved, std::nullopt, 1.0f, offsets->a, periods->a, c->stream);
+  });
+}
+
 arr cel_mlx_attention(cel_mlx *c, arr q, arr k, arr v, double scale, bool causal, arr mask, arr sinks) {
   return make(c, {q, k, v}, [&] {
     return mx::fast::scaled_dot_product_attention(q->a, k->a, v->a, static_cast<float>(scale), causal ? "causal" : "",

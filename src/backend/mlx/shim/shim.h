@@ -132,6 +132,8 @@ arr cel_mlx_rms_norm(cel_mlx *c, arr x, arr weight, double eps);               /
 arr cel_mlx_layer_norm(cel_mlx *c, arr x, arr weight, arr bias, double eps);   // NULL: none
 // x [..., T, D]: rotates the first `dims` columns of row t by the angles (offset + t) / periods [dims / 2].
 arr cel_mlx_rope(cel_mlx *c, arr x, int dims, bool interleaved, int64_t offset, arr periods);
+// x [B, heads, T, D], each batch from a position of its own, offsets i32 [B].
+arr cel_mlx_rope_each(cel_mlx *c, arr x, int dims, bool interleaved, arr offsets, arr periods);
 // q [B, heads, T, D], k and v [B, kv heads, L, D]; causal: query t sees keys 0 .. L - T + t; mask [T, L] of booleans or NULL;
 // sinks [heads] or NULL.
 arr cel_mlx_attention(cel_mlx *c, arr q, arr k, arr v, double scale, bool causal, arr mask, arr sinks);
