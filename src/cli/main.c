@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/env.h"
 #include "base/log.h"
@@ -58,7 +59,8 @@ int main(int argc, char **argv) {
     cli_print_help(c, stdout);
     return finish(EXIT_OK);
   }
-  cel_log_set(print_log, NULL, o.verbose ? CEL_LOG_DEBUG : CEL_LOG_NOTICE);
+  // A choice that was made is said to people; programs that read what is said here wait for errors.
+  cel_log_set(print_log, NULL, o.verbose ? CEL_LOG_DEBUG : isatty(STDERR_FILENO) ? CEL_LOG_NOTICE : CEL_LOG_WARN);
   cel_err err = {0};
   bool looks = c->run == cmd_env || c->run == cmd_version;  // what helps to find out what is wrong
   if (!looks && cel_env_check(&err) != CEL_OK) return cli_fail(&err);
