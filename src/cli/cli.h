@@ -75,7 +75,9 @@ cel_status cli_model_path(const cli_options *o, cel_buf *out, cel_err *err);
 int cli_one_model(const cli_options *o);
 cel_status cli_parse_ids(const char *text, int32_t **ids, int64_t *n, cel_err *err);
 cel_status cli_read_json_file(const char *path, cel_json **out, cel_err *err);  // "-": standard input
+enum { CLI_STDIN_MOST = 256 << 20 };  // bytes of standard input that one text may have: it may have no end
 cel_status cli_read_stdin(char **text, int64_t *n, cel_err *err);
+cel_status cli_stdin_too_long(cel_err *err);
 // Sampling from the options; *bias (malloc'ed, may stay NULL) must live as long as *out.
 cel_status cli_sampling(const cli_options *o, cel_sampling *out, cel_logit_bias **bias, cel_err *err);
 void cli_add_ids(cel_buf *b, const int32_t *ids, int64_t n);

@@ -24,6 +24,7 @@ typedef struct repl {
   cel_buf line;
   bool more;       // inside """
   bool dropped;    // the message of several lines that was begun: Ctrl-C
+  bool too_long;   // more in one message than anybody types
 } repl;
 
 static const char help[] =
@@ -53,8 +54,9 @@ static cel_status reset(repl *r, cel_err *err) {
   return cli_add_message(r->messages, "system", cel_str_of(r->o->system), "--system", err);
 }
 
-// One line without its newline in r->line. False at the end of input.
-static bool read_line(repl *r) {
+// One line without its newline in r->line, of a message that has `held` bytes already. False at the end of input, or
+// when it is too long.
+static bool read_line(repl *r, size_t held) {
   cel_buf_clear(&r->line);
   if (r->edit) {
     int n = 0;
@@ -71,12 +73,15 @@ static bool read_line(repl *r) {
     cel_buf_add(&r->line, text, (size_t)n);
   } else {
     int c;
-    while ((c = getc(stdin)) != EOF && c != '\n') cel_buf_addc(&r->line, (char)c);
+    while ((c = getc(stdin)) != EOF && c != '\n' && !r->too_long) {
+      cel_buf_addc(&r->line, (char)c);
+      r->too_long = r->line.failed || held + r->line.n > CLI_STDIN_MOST;
+    }
     if (c == EOF && r->line.n == 0) return false;
     cel_buf_addc(&r->line, '\n');
   }
   while (r->line.n && (r->line.p[r->line.n - 1] == '\n' || r->line.p[r->line.n - 1] == '\r')) r->line.p[--r->line.n] = 0;
-  return !r->line.failed;
+  return !r->line.failed && !r->too_long;
 }
 
 // A whole message: one line, or what stands between """ and """.
@@ -84,18 +89,19 @@ static bool read_message(repl *r, cel_buf *out) {
   do {
     cel_buf_clear(out);
     r->more = r->dropped = false;
-    if (!read_line(r)) return false;
+    if (!read_line(r, 0)) return false;
     if (!cel_str_starts(cel_buf_str(&r->line), CEL_STR("\"\"\""))) {
       cel_buf_adds(out, cel_buf_str(&r->line));
       return true;
     }
     cel_buf_add(out, r->line.p + 3, r->line.n - 3);
     r->more = true;
-    while (!cel_str_ends(cel_buf_str(out), CEL_STR("\"\"\"")) && read_line(r) && !r->dropped) {
+    while (!cel_str_ends(cel_buf_str(out), CEL_STR("\"\"\"")) && read_line(r, out->n) && !r->dropped) {
       if (out->n) cel_buf_addc(out, '\n');
       cel_buf_adds(out, cel_buf_str(&r->line));
     }
     r->more = false;
+    if (r->too_long) return false;
   } while (r->dropped);
   if (cel_str_ends(cel_buf_str(out), CEL_STR("\"\"\""))) out->p[out->n -= 3] = 0;
   return true;
@@ -153,7 +159,9 @@ static int chat(repl *r) {
     if (say(r, text, &err) != CEL_OK) cli_fail(&err);
   }
   cel_buf_deinit(&message);
-  return EXIT_OK;
+  cel_err err = {0};
+  if (r->too_long) (void)cli_stdin_too_long(&err);
+  return r->too_long ? cli_fail(&err) : EXIT_OK;
 }
 
 static void history_file(cel_buf *out) {

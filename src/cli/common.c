@@ -142,14 +142,19 @@ cel_status cli_parse_ids(const char *text, int32_t **ids, int64_t *n, cel_err *e
   return CEL_OK;
 }
 
+cel_status cli_stdin_too_long(cel_err *err) {
+  return cel_fail(err, CEL_TOO_LONG, "standard input: a text of more than %d bytes", CLI_STDIN_MOST);
+}
+
 cel_status cli_read_stdin(char **text, int64_t *n, cel_err *err) {
   cel_buf b = {0};
   char part[65536];
   size_t got;
-  while ((got = fread(part, 1, sizeof part, stdin)) > 0) cel_buf_add(&b, part, got);
-  if (ferror(stdin)) {
+  while (b.n <= CLI_STDIN_MOST && !b.failed && (got = fread(part, 1, sizeof part, stdin)) > 0) cel_buf_add(&b, part, got);
+  if (ferror(stdin) || b.n > CLI_STDIN_MOST) {
     cel_buf_deinit(&b);
-    return cel_fail(err, CEL_IO, "standard input: %s", strerror(errno));
+    if (ferror(stdin)) return cel_fail(err, CEL_IO, "standard input: %s", strerror(errno));
+    return cli_stdin_too_long(err);
   }
   *n = (int64_t)b.n;
   *text = cel_buf_take(&b);

@@ -19,7 +19,7 @@ is also HOME. `$NAME` is replaced in commands, names and contents: $DATA (tests/
     repeat NAME TEXT N      makes a file of N times the text
     stack KIB               the stack of the commands that follow
     env NAME=VALUE          for the commands that follow; `env NAME` unsets it
-    stdin                   the indented lines are standard input of the next command (`stdin NAME`: a file)
+    stdin                   the indented lines are standard input of the next command (`stdin NAME`: a file; `stdin endless`)
     closed                  the next command's standard output is a pipe nobody reads
     $ ARGUMENTS             runs the program, split as a shell splits
 
@@ -223,9 +223,10 @@ class Case:
             reader, writer = os.pipe()
             os.close(reader)
             kept = writer
+        given = {"input": c.stdin} if c.stdin is not None else {"stdin": open("/dev/zero", "rb")}
         start = time.monotonic()
         try:
-            p = subprocess.run([self.program] + c.words, input=c.stdin, stdout=kept, stderr=subprocess.PIPE, cwd=self.folder,
+            p = subprocess.run([self.program] + c.words, **given, stdout=kept, stderr=subprocess.PIPE, cwd=self.folder,
                                env=env, timeout=120 * SLOW, restore_signals=not c.closed,
                                preexec_fn=self.limit)
         except subprocess.TimeoutExpired:
@@ -310,7 +311,7 @@ class Case:
                 command = Command(number, shlex.split(self.fill(rest)))
                 command.stdin, command.closed, stdin, closed = stdin, closed, b"", False
             elif word == "stdin":
-                stdin = open(self.at(rest), "rb").read() if rest else self.fill("".join(x + "\n" for x in lines)).encode()
+                stdin = None if rest == "endless" else open(self.at(rest), "rb").read() if rest else self.fill("".join(x + "\n" for x in lines)).encode()
             elif word == "closed":
                 closed = True
             elif command and word in ("out", "err", "no", "out=", "json", "npy", "mode"):

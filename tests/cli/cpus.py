@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program on CPUs it was not built on (F76): cpus.py PROGRAM DATA
+"""The program on CPUs it was not built on: cpus.py PROGRAM DATA
 
 Runs under qemu-x86_64 as a CPU without AVX and as one without AVX-512: the reference's tokens, by the kernels that
 CPU can run, and no illegal instruction. Output is TAP."""

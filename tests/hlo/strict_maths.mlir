@@ -1,4 +1,4 @@
-// What fast maths would change (F74): each op rounds once, in the order written, and infinities and NaN go their way.
+// What fast maths would change: each op rounds once, in the order written, and infinities and NaN go their way.
 // A masked score takes no part, and does not make NaN of the others.
 func.func @softmax_of_a_masked_row() {
   %x = stablehlo.constant dense<[0xFF800000, 0.0]> : tensor<2xf32>

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Write the seed corpora of the model-file fuzzers: tests/fuzz/corpus/{gguf,safetensors}/.
+"""Write the seed corpora of the model-file fuzzers: tests/fuzz/corpus/{gguf,safetensors,convert}/.
 
     make_model_seeds.py [CORPUSDIR]
 
-Tiny files of every family, quantization and metadata kind that the readers know. Needs: numpy, gguf,
-safetensors.
+Tiny files of every family, quantization and metadata kind that the readers know; for conversions, the models of
+tests/data/oracle as words (convert_fuzz.c says which). Needs: numpy, gguf, safetensors.
 """
-import os, struct, sys
+import json, os, struct, sys
 import numpy as np
 import gguf
 from safetensors.numpy import save
@@ -106,7 +106,96 @@ def safetensors_seeds():
     safetensors_seed("empty.safetensors", {"none": np.ones((0, 3), np.int64)})
 
 
-for kind in ("gguf", "safetensors"):
+# ---- conversions: the oracle models, with 32 tokens ---------------------------------------------------
+
+ORACLE = os.path.join(os.path.dirname(__file__), "..", "data", "oracle")
+VOCAB = 32
+SPECIAL = [{"id": i, "content": c, "special": True, "normalized": False} for i, c in enumerate(["<unk>", "<s>", "</s>"])]
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
+MARK = "\u2581"
+
+
+def row(kind, **model):
+    return {"added_tokens": SPECIAL, "model": dict({"type": kind}, **model)}
+
+
+def tokenizers():
+    vocab = {"<unk>": 0, "<s>": 1, "</s>": 2, "a": 3, "b": 4, "ab": 5, MARK: 6}
+    yield dict(row("BPE", vocab=vocab, merges=["a b"]), pre_tokenizer=BYTES, decoder=BYTES)
+    yield dict(row("BPE", vocab=dict(vocab, **{"<0x%02X>" % i: 7 + i for i in range(8)}), merges=[["a", "b"]], byte_fallback=True, fuse_unk=True,
+                   unk_token="<unk>"),
+               normalizer={"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": MARK},
+                                                               {"type": "Replace", "pattern": {"String": " "}, "content": MARK}]},
+               decoder={"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": MARK}, "content": " "}, {"type": "ByteFallback"},
+                                                         {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})
+    yield dict(row("Unigram", vocab=[[t, -i] for i, t in enumerate(vocab)], unk_id=0), pre_tokenizer={"type": "Metaspace", "replacement": MARK},
+               decoder={"type": "Metaspace", "replacement": MARK})
+    words = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "a": 3, "##b": 4}
+    yield dict(row("WordPiece", vocab=words, unk_token="[UNK]", continuing_subword_prefix="##"), added_tokens=[],
+               normalizer={"type": "BertNormalizer", "lowercase": True}, pre_tokenizer={"type": "BertPreTokenizer"}, decoder={"type": "WordPiece"},
+               post_processor={"type": "BertProcessing", "sep": ["[SEP]", 2], "cls": ["[CLS]", 1]})
+
+
+def tensor_line(name, kind, dims, vocab):
+    return " ".join([name, kind] + [str(VOCAB if d == vocab and ("embed" in name or "embd" in name or "wte" in name or "head" in name or name == "output.weight") else d)
+                                    for d in dims])
+
+
+def folder_words(folder, tokenizer):
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
+        config = json.load(f)
+    with open(os.path.join(folder, "model.safetensors"), "rb") as f:
+        header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+    header.pop("__metadata__", None)
+    vocab = config.get("vocab_size", 0)
+    if "vocab_size" in config:
+        config["vocab_size"] = VOCAB
+    parts = [json.dumps(config), json.dumps(tokenizer), json.dumps({"bos_token": "<s>", "eos_token": "</s>", "chat_template": "{{ messages }}"}),
+             "\n".join(tensor_line(k, v["dtype"], v["shape"], vocab) for k, v in header.items())]
+    return "\0".join(parts).encode()
+
+
+def value_line(field):
+    kinds = gguf.GGUFValueType
+    t, v = field.types[0], field.contents()
+    if t == kinds.ARRAY:
+        letter = {kinds.STRING: "S", kinds.FLOAT32: "F", kinds.BOOL: "B"}.get(field.types[-1], "I")
+        if field.name.startswith("tokenizer.ggml.") and len(v) > VOCAB:
+            v = v[:VOCAB]
+        return "%s %s %s" % (letter, field.name, "\t".join(str(round(max(min(x, 1e6), -1e6) * 1000) if letter == "F" else x if letter == "S" else int(x)) for x in v))
+    letter = {kinds.STRING: "s", kinds.FLOAT32: "f", kinds.BOOL: "b", kinds.INT32: "i"}.get(t, "u")
+    return "%s %s %s" % (letter, field.name, round(v * 10**9) if letter == "f" else v if letter == "s" else VOCAB if field.name.endswith("vocab_size") else int(v))
+
+
+def gguf_words(path):
+    r = gguf.GGUFReader(path)
+    lines = [value_line(f) for k, f in r.fields.items() if not k.startswith("GGUF.")]
+    vocab = next((int(f.contents()) for k, f in r.fields.items() if k.endswith("vocab_size")), 256)
+    words = ["s tokenizer.ggml.model gpt2", "s tokenizer.ggml.pre gpt-2", "S tokenizer.ggml.tokens a\tb\tab\t<s>\t</s>", "I tokenizer.ggml.token_type 1\t1\t1\t3\t3",
+             "S tokenizer.ggml.merges a b", "u tokenizer.ggml.bos_token_id 3", "u tokenizer.ggml.eos_token_id 4"]
+    if not any("tokenizer.ggml.tokens" in line for line in lines):
+        lines += words
+    tensors = [tensor_line(t.name, t.tensor_type.name, [int(d) for d in reversed(t.shape)], vocab) for t in r.tensors]
+    return ("\n".join(lines) + "\0" + "\n".join(tensors)).encode()
+
+
+def convert_seeds():
+    make = list(tokenizers())
+    n = 0
+    for name in sorted(os.listdir(ORACLE)):
+        path = os.path.join(ORACLE, name)
+        is_gguf = os.path.exists(os.path.join(path, "model.gguf"))
+        if not is_gguf and not os.path.exists(os.path.join(path, "model.safetensors")):
+            continue
+        words = gguf_words(os.path.join(path, "model.gguf")) if is_gguf else folder_words(path, make[n % len(make)])
+        letters = "%d%d%d%s" % (is_gguf, (n // 3) % 2 if name.endswith("q4g32") else 1 - is_gguf, n % 4, "0" if n % 3 else chr(48 + n % 10))
+        with open(os.path.join(corpus, "convert", name), "wb") as f:
+            f.write(letters.encode() + words)
+        n += 1
+
+
+for kind in ("gguf", "safetensors", "convert"):
     os.makedirs(os.path.join(corpus, kind), exist_ok=True)
 gguf_seeds()
 safetensors_seeds()
+convert_seeds()

@@ -74,7 +74,7 @@ def llama_cases():
     dynamic = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 4.0}
     for length in (10, 16, 17, 40, 1000):
         yield llama_case("dynamic at %d" % length, dynamic, head_dim=32, max_pos=16, length=length)
-    # Field report F71's numbers: theta 5e5, width 64, factor 32.
+    # theta 5e5, width 64, factor 32
     yield llama_case("llama3", {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 32.0, "low_freq_factor": 1.0,
                                 "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}, max_pos=131072)
     yield llama_case("llama3 small", {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0,

@@ -119,9 +119,10 @@ static cel_status rename_keys(const cel_conversion *v, cel_json *config, cel_err
 }
 
 static cel_status put_class(const cel_conversion *v, cel_json *config, cel_err *err) {
-  cel_json *list = cel_json_array();
   const char *name = cel_hf_class_of(v->arch.model_type);
-  if (list && (!name || cel_json_array_append_new(list, cel_json_string_new(cel_str_of(name))) != 0)) {
+  if (!name) return cel_fail(err, CEL_UNSUPPORTED, "%s: no class of Hugging Face's is known for models of the type %s", v->c->path, v->arch.model_type);
+  cel_json *list = cel_json_array();
+  if (list && cel_json_array_append_new(list, cel_json_string_new(cel_str_of(name))) != 0) {
     cel_json_decref(list);
     list = NULL;
   }

@@ -1,4 +1,5 @@
 // Metadata of a new GGUF file: described from a folder, or taken over from another GGUF file.
+#include <math.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -45,9 +46,10 @@ static void put_sampling(cel_conversion *v) {
   };
   for (int i = 0; i < CEL_COUNT(rows); i++) {
     const cel_json *x = cel_json_get(v->c->generation_config, rows[i].from);
-    if (!cel_json_is_number(x)) continue;
-    if (rows[i].whole) cel_gguf_add_i32(&v->head, rows[i].key, (int32_t)cel_json_number_value(x));
-    else cel_gguf_add_f32(&v->head, rows[i].key, cel_json_number_value(x));
+    double value = cel_json_number_value(x);
+    if (!cel_json_is_number(x) || fabs(value) > INT32_MAX) continue;
+    if (rows[i].whole) cel_gguf_add_i32(&v->head, rows[i].key, (int32_t)value);
+    else cel_gguf_add_f32(&v->head, rows[i].key, value);
   }
 }
 

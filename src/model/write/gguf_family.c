@@ -8,7 +8,8 @@
 #define LAYER "model.layers.{i}."
 
 static const struct { const char *model_type, *hf_class; } classes[] = {
-  {"llama", "LlamaForCausalLM"}, {"mixtral", "MixtralForCausalLM"}, {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"},
+  {"llama", "LlamaForCausalLM"}, {"mistral", "MistralForCausalLM"}, {"mixtral", "MixtralForCausalLM"},
+  {"qwen2", "Qwen2ForCausalLM"}, {"qwen3", "Qwen3ForCausalLM"},
   {"qwen2_moe", "Qwen2MoeForCausalLM"}, {"qwen3_moe", "Qwen3MoeForCausalLM"}, {"gemma", "GemmaForCausalLM"},
   {"gemma2", "Gemma2ForCausalLM"}, {"gemma3_text", "Gemma3ForCausalLM"}, {"phi3", "Phi3ForCausalLM"}, {"phimoe", "PhimoeForCausalLM"},
   {"olmo", "OlmoForCausalLM"}, {"olmo2", "Olmo2ForCausalLM"}, {"olmo3", "Olmo3ForCausalLM"}, {"olmoe", "OlmoeForCausalLM"},

@@ -57,7 +57,7 @@ static void frequencies_are_those_of_transformers_in_both_layouts(void **state) 
   "\"model_type\":\"llama\",\"vocab_size\":256,\"hidden_size\":128,\"intermediate_size\":64,"             \
   "\"num_hidden_layers\":2,\"num_attention_heads\":2"
 
-// Field report F71.
+// The numbers that transformers computes.
 static void llama3_scaling_has_the_published_values(void **state) {
   (void)state;
   fixture f;

@@ -1,4 +1,4 @@
-// Checkpoints that mix widths: what bits and groups a matrix has follows from its shapes, and the config must agree (F67).
+// Checkpoints that mix widths: what bits and groups a matrix has follows from its shapes, and the config must agree.
 // The shapes are those of published models, so only the tensors' heads are here; nobody reads their bytes.
 #define _XOPEN_SOURCE 700
 #include "model_files.h"
