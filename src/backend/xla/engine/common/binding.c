@@ -1,5 +1,7 @@
 #include "backend/xla/engine/common/binding.h"
 
+#include <stdio.h>
+
 cel_status cel_binding_compile(const cel_program *p, cel_buffer *const *weights, int *state_of, cel_err *err) {
   for (int i = 0; i < p->n_results; i++) state_of[i] = -1;
   for (int i = 0; i < p->n_params; i++) {
@@ -29,4 +31,18 @@ bool cel_binding_has_states(const cel_program *p) {
     if (p->params[i].kind == CEL_PARAM_STATE) return true;
   }
   return false;
+}
+
+cel_status cel_binding_lost(cel_err *err) {
+  return cel_fail(err, CEL_IO, "a run failed on this device before, and the sessions' caches were lost with it: load the model anew");
+}
+
+void cel_binding_note(const cel_program *p, char *out, size_t bytes) {
+  int n = snprintf(out, bytes, "%s", p->module->name ? p->module->name : p->entry->name);
+  for (int i = 0; i < p->n_params && n > 0 && (size_t)n < bytes; i++) {
+    char type[128];
+    if (p->params[i].kind != CEL_PARAM_INPUT) continue;
+    cel_hlo_type_text(p->params[i].type, type, sizeof type);
+    n += snprintf(out + n, bytes - (size_t)n, " %s", type);
+  }
 }

@@ -5,10 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/xla/hlo/hlo.h"
 #include "base/status.h"
 
 bool cel_state_has_row(int rank, const int64_t *dims, int64_t row);
 // CEL_INVALID unless both rows are there and hold n positions.
 CEL_MUST_CHECK cel_status cel_state_check_copy(int rank, const int64_t *dims, int64_t from, int64_t to, int64_t n, cel_err *err);
+// CEL_INVALID unless the states differ in their positions alone, of which `to` has no fewer, and row `row` of `from` holds n.
+CEL_MUST_CHECK cel_status cel_state_check_move(const cel_hlo_type *from, const cel_hlo_type *to, int64_t row, int64_t n, cel_err *err);
 
 #endif

@@ -135,12 +135,8 @@ static cel_status iree_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t
 
 // The positions of a head lie together, so it is a copy for each head of each layer.
 static cel_status iree_move_row(cel_buffer *from, cel_buffer *to, int64_t row, int64_t n, cel_err *err) {
+  CEL_TRY(cel_state_check_move(&from->type, &to->type, row, n, err));
   const int64_t *d = from->type.dims, *e = to->type.dims;
-  bool alike = from->type.rank == 5 && to->type.rank == 5 && d[0] == e[0] && d[1] == e[1] && d[2] == e[2] && d[4] == e[4] &&
-               from->type.etype == to->type.etype;
-  if (!alike || row < 0 || row >= d[1] || n < 0 || n > d[3] || n > e[3]) {
-    return cel_fail(err, CEL_INVALID, "a move of %lld positions of row %lld does not fit the two states", (long long)n, (long long)row);
-  }
   int64_t position = d[4] * cel_etype_bytes(from->type.etype);
   for (int64_t i = 0; i < d[0] * d[2]; i++) {
     int64_t head = (i / d[2] * d[1] + row) * d[2] + i % d[2];  // of [layers, rows, heads]
@@ -204,13 +200,14 @@ static cel_status get_code(cel_executable *x, const cel_buf *text, const cel_art
 
 static cel_status print_and_compile(cel_executable *x, cel_err *err) {
   const cel_engine *e = x->engine;
-  const char *name = x->program->module->name;
+  char note[128];
+  cel_binding_note(x->program, note, sizeof note);
   cel_buf flags = {0}, text = {0};
   for (int i = 0; i < e->target.n_flags; i++) cel_buf_printf(&flags, "%s%s", i ? " " : "", e->target.argv[i]);
   cel_status s = flags.failed ? cel_fail_oom(err, "the compiler's flags") : cel_hlo_print(x->program->module, &text, err);
   if (s == CEL_OK) {
     const cel_artifact_parts parts = {.program = cel_buf_str(&text), .engine = "iree", .version = e->compiler.version.p, .flags = flags.p,
-                                      .target = e->target.artifact, .note = name ? name : ""};
+                                      .target = e->target.artifact, .note = note};
     cel_artifact_key(&parts, x->key);
     if (!cel_iree_program_known(&e->device, x->key, x->program->entry->name, &x->loaded)) s = get_code(x, &text, &parts, err);
   }
@@ -289,7 +286,7 @@ static cel_status take_results(cel_executable *x, cel_buffer *const *states, con
 static cel_status iree_execute(cel_executable *x, cel_buffer *const *states, const void *const *inputs, const void **results,
                                cel_err *err) {
   cel_engine *e = x->engine;
-  if (e->broken) return cel_fail(err, CEL_IO, "a run failed on this device before, and the sessions' caches were lost with it: load the model anew");
+  if (e->broken) return cel_binding_lost(err);
   cel_status s = give_arguments(x, states, inputs, err);
   if (s == CEL_OK) {
     s = cel_iree_program_run(&x->loaded, x->arguments, x->program->n_params, err);

@@ -155,11 +155,7 @@ static cel_status pjrt_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t
 }
 
 static cel_status pjrt_move_row(cel_buffer *from, cel_buffer *to, int64_t row, int64_t n, cel_err *err) {
-  const int64_t *d = from->type.dims, *e = to->type.dims;
-  if (from->type.rank != 5 || to->type.rank != 5 || d[0] != e[0] || d[1] != e[1] || d[2] != e[2] || d[4] != e[4] || d[3] > e[3] ||
-      row < 0 || row >= d[1] || n < 0 || n > d[3]) {
-    return cel_fail(err, CEL_INVALID, "%lld positions of row %lld do not fit from one state into the other", (long long)n, (long long)row);
-  }
+  CEL_TRY(cel_state_check_move(&from->type, &to->type, row, n, err));
   cel_engine *g = from->engine;
   cel_status s = cel_pjrt_rows_move(&g->rows, &g->pjrt, &from->type, &from->device, &to->type, from->axis, &to->device, row, err);
   if (s != CEL_OK) g->broken = true;
@@ -196,17 +192,6 @@ static cel_status make_lists(cel_executable *x, cel_buffer *const *weights, cel_
   return CEL_OK;
 }
 
-// "llama_decode tensor<4xi32> tensor<4xi32>": the module and its inputs.
-static void note_of(const cel_program *p, char *out, size_t bytes) {
-  int n = snprintf(out, bytes, "%s", p->module->name ? p->module->name : p->entry->name);
-  for (int i = 0; i < p->n_params && n > 0 && (size_t)n < bytes; i++) {
-    char type[128];
-    if (p->params[i].kind != CEL_PARAM_INPUT) continue;
-    cel_hlo_type_text(p->params[i].type, type, sizeof type);
-    n += snprintf(out + n, bytes - (size_t)n, " %s", type);
-  }
-}
-
 static cel_status pjrt_compile(cel_engine *e, const cel_program *program, cel_buffer *const *weights, cel_executable **out,
                                cel_err *err) {
   *out = NULL;
@@ -216,7 +201,7 @@ static cel_status pjrt_compile(cel_engine *e, const cel_program *program, cel_bu
   x->program = program;
   cel_buf text = {0};
   char note[128];
-  note_of(program, note, sizeof note);
+  cel_binding_note(program, note, sizeof note);
   cel_status s = make_lists(x, weights, err);
   if (s == CEL_OK) s = cel_hlo_print(program->module, &text, err);
   if (s == CEL_OK) s = cel_pjrt_compile(&e->pjrt, cel_buf_str(&text), note, &x->loaded, err);
@@ -278,7 +263,7 @@ static cel_status take_results(cel_executable *x, cel_buffer *const *states, con
 static cel_status pjrt_execute(cel_executable *x, cel_buffer *const *states, const void *const *inputs, const void **results,
                                cel_err *err) {
   cel_engine *e = x->engine;
-  if (e->broken) return cel_fail(err, CEL_IO, "a run failed on this device before, and the sessions' caches were lost with it: load the model anew");
+  if (e->broken) return cel_binding_lost(err);
   cel_status s = give_arguments(x, states, inputs, err);
   if (s == CEL_OK) {
     s = cel_pjrt_run(&e->pjrt, x->loaded, x->arguments, (size_t)x->program->n_params, x->results,
