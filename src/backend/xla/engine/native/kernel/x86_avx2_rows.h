@@ -140,8 +140,11 @@ static inline const uint8_t *as_words(const cel_linear *w, const uint8_t *packed
   return out;
 }
 
-static CEL_ALWAYS_INLINE void prefetch_batch(lin_kind f, const uint8_t *p) {
-  for (int line = 0; line < batch_bytes_of(f); line += 64) _mm_prefetch((const char *)p + line, _MM_HINT_T0);
+// Eight rows are read side by side but fetched as they lie, one behind the other, which memory answers faster: each unit
+// of a block of rows asks for its share of the next block.
+static CEL_ALWAYS_INLINE void prefetch_share(lin_kind f, const uint8_t *block, int64_t u) {
+  const int share = batch_bytes_of(f);
+  for (int line = 0; line < share; line += 64) _mm_prefetch((const char *)block + u * share + line, _MM_HINT_T0);
 }
 
 // Rows [row, row + 8), but none behind `end`.
@@ -159,13 +162,13 @@ static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const u
     const int64_t n = CEL_MIN(CEL_LIN_BATCH, units - u0);
     float s[16 * 8], b[16 * 8];
     eight_scales(f, w, &e, offset, u0, n, s, b, 8);
-    for (int r = 0; r < 8; r++) prefetch_batch(f, e.at[r] + offset + ahead);
     CEL_UNROLLED(8)
     for (int k = 0; k < CEL_LIN_BATCH; k++) {
       if (k >= n) break;
       const int64_t u = u0 + k;
       const bool whole = is_whole(f, w, u);
       __m256i x[4];
+      prefetch_share(f, e.at[0] + ahead, u);
       for (int v = 0; v < unit / 16; v++) x[v] = load32((const uint8_t *)(xq + u * unit + 16 * v));
       __m256i low = four_dots(f, e.at, offset, k, whole, x), high = four_dots(f, e.at + 4, offset, k, whole, x);
       acc = add_unit(f, low, high, s + 8 * k * halves, b + 8 * k * halves, xs + u, xsum + u * halves, total + 2 * u, acc);
