@@ -21,6 +21,15 @@ static double ms_of(clockid_t clock) {
 }
 
 double cel_now_ms(void) { return ms_of(CLOCK_MONOTONIC); }
+double cel_thread_cpu_ms(void) { return ms_of(CLOCK_THREAD_CPUTIME_ID); }
+
+uint64_t cel_seed(const void *place) {
+  struct timespec now = {0, 0};
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  uint64_t h = (uint64_t)(uintptr_t)place * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)now.tv_nsec;
+  h = (h ^ (uint64_t)(uintptr_t)&now ^ (uint64_t)now.tv_sec << 32) * UINT64_C(0xD6E8FEB86659FD93);
+  return h ^ h >> 32;
+}
 
 int64_t cel_peak_rss_bytes(void) {
   struct rusage use;

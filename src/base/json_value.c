@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/json_private.h"
 
 // ---- documents -------------------------------------------------------------------------------------------
@@ -11,12 +11,10 @@
 cel_json_doc *cel_json_doc_new(size_t first_block) {
   cel_json_doc *d = calloc(1, sizeof *d);
   if (!d) return NULL;
-  struct timespec now = {0, 0};
-  clock_gettime(CLOCK_REALTIME, &now);
   atomic_init(&d->refs, 1);
   d->arena.block_bytes = first_block;
-  d->seed[0] = (uint64_t)(uintptr_t)d * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)now.tv_nsec;
-  d->seed[1] = (uint64_t)(uintptr_t)&now ^ (uint64_t)now.tv_sec << 32;
+  d->seed[0] = cel_seed(d);
+  d->seed[1] = cel_seed(&d->seed);
   return d;
 }
 

@@ -221,6 +221,7 @@ static cel_status read_tensor(cursor *c, int64_t alignment, cel_gguf_tensor *t) 
   CEL_TRY(read_string(c, "name length", &t->name));
   if (t->name.n == 0 || memchr(t->name.p, 0, t->name.n)) return fail(c, "name length", t->name.n, "(empty, or with NUL)");
   snprintf(c->where, sizeof c->where, "tensor \"%s\"", cel_show(t->name).text);
+  if (!cel_utf8_valid(t->name.p, t->name.n)) return fail(c, "name length", t->name.n, "(not UTF-8)");
   CEL_TRY(read_dims(c, t, &elements));
   CEL_TRY(read_tensor_type(c, &t->dtype));
   const cel_dtype_traits *traits = cel_dtype_of(t->dtype);

@@ -131,6 +131,7 @@ static size_t spaces_after(cel_str s, size_t i) {
 
 cel_status cel_added_split(const cel_added *a, cel_str text, bool with_special, cel_added_parts *out, cel_err *err) {
   size_t done = 0, searched = 0;  // what is cut off already; where the next match may start
+  size_t blank = 0, blank_end = 0;  // the run of white space that was seen last
   out->n = 0;
   if (a->nodes) find_hits(a, text, &out->hits);
   for (size_t h = a->nodes ? out->hits.n : 0; h-- > 0;) {
@@ -141,7 +142,8 @@ cel_status cel_added_split(const cel_added *a, cel_str text, bool with_special, 
     if (t->special && !with_special) continue;
     if (t->single_word && (word_before(text, start) || word_at(text, stop))) continue;
     if (t->lstrip) start = spaces_before(text, start, CEL_MIN(done, start));
-    if (t->rstrip) stop = spaces_after(text, stop);
+    if (t->rstrip && (stop < blank || stop >= blank_end)) blank = stop, blank_end = spaces_after(text, stop);
+    if (t->rstrip) stop = blank_end;
     if (start > done) put(out, done, start - done, -1);
     put(out, start, stop - start, t->id);
     done = stop;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "text/unicode.h"
 
 // --- tables -------------------------------------------------------------------------------------------
@@ -23,18 +24,20 @@ static uint64_t pair_of(int32_t left, int32_t right) {
   return ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) + 1;
 }
 
-static uint32_t slot_of(uint64_t pair, uint32_t mask) {
-  pair ^= pair >> 29;
-  pair *= UINT64_C(0xBF58476D1CE4E5B9);
-  return (uint32_t)(pair >> 32) & mask;
+static uint32_t slot_of(const cel_bpe *b, uint64_t pair) {
+  pair *= b->merges_key;
+  pair ^= pair >> 32;
+  return (uint32_t)(pair * UINT64_C(0xBF58476D1CE4E5B9) >> b->merges_shift);
 }
 
 bool cel_bpe_merges_init(cel_bpe *b, cel_arena *arena, int64_t n) {
   if (n < 0 || n > CEL_VOCAB_MOST) return false;
   uint32_t slots = 16;
-  while (slots < (uint64_t)n + (uint64_t)n / 2) slots *= 2;
+  b->merges_shift = 60;
+  for (; slots < (uint64_t)n + (uint64_t)n / 2; slots *= 2) b->merges_shift--;
   b->merges = CEL_NEW_ARRAY(arena, cel_bpe_merge, slots);
   b->merges_mask = slots - 1;
+  b->merges_key = cel_seed(b->merges) | 1;
   return b->merges != NULL;
 }
 
@@ -46,17 +49,17 @@ static void add_pair(cel_bpe *b, uint64_t pair, uint32_t k, int32_t rank, int32_
 
 void cel_bpe_add_merge(cel_bpe *b, int32_t left, int32_t right, int32_t rank, int32_t id, bool replace) {
   uint64_t pair = pair_of(left, right);
-  add_pair(b, pair, slot_of(pair, b->merges_mask), rank, id, replace);
+  add_pair(b, pair, slot_of(b, pair), rank, id, replace);
 }
 
 void cel_bpe_batch_add(cel_bpe *b, const cel_bpe_batch *batch, int32_t rank, bool replace) {
   uint64_t pair[CEL_VOCAB_BATCH];
   bool held[CEL_VOCAB_BATCH];
   for (int i = 0; i < batch->n; i++) pair[i] = pair_of(batch->left_id[i], batch->right_id[i]);
-  for (int i = 0; i < batch->n; i++) held[i] = b->merges[slot_of(pair[i], b->merges_mask)].pair != 0;
+  for (int i = 0; i < batch->n; i++) held[i] = b->merges[slot_of(b, pair[i])].pair != 0;
   for (int i = 0; i < batch->n; i++) {
     if (batch->left_id[i] < 0 || batch->right_id[i] < 0 || batch->id[i] < 0) continue;
-    uint32_t k = slot_of(pair[i], b->merges_mask);
+    uint32_t k = slot_of(b, pair[i]);
     if (held[i] || b->merges[k].pair) add_pair(b, pair[i], k, rank + i, batch->id[i], replace);
     else b->merges[k] = (cel_bpe_merge){pair[i], rank + i, batch->id[i]};
   }
@@ -64,7 +67,7 @@ void cel_bpe_batch_add(cel_bpe *b, const cel_bpe_batch *batch, int32_t rank, boo
 
 static const cel_bpe_merge *find_merge(const cel_bpe *b, int32_t left, int32_t right) {
   uint64_t pair = pair_of(left, right);
-  for (uint32_t k = slot_of(pair, b->merges_mask); b->merges[k].pair; k = (k + 1) & b->merges_mask) {
+  for (uint32_t k = slot_of(b, pair); b->merges[k].pair; k = (k + 1) & b->merges_mask) {
     if (b->merges[k].pair == pair) return &b->merges[k];
   }
   return NULL;

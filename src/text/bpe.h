@@ -20,6 +20,8 @@ typedef struct cel_bpe {
   const uint8_t *barred;   // see cel_vocab_bars()
   cel_bpe_merge *merges;   // by rank: hash table
   uint32_t merges_mask;
+  int merges_shift;        // a slot is what is left of a pair's hash behind it
+  uint64_t merges_key;     // odd, this table's alone: no file can choose pairs that meet
   const int32_t *order;    // by score: [n_order] order of a token's score, 0 = best, equal scores share one
   int32_t n_order;
   int32_t unk;             // -1 when none

@@ -144,6 +144,7 @@ static void feed_regex(cel_detokenizer *d, int k, const cel_decode_step *step, s
   }
   cel_find f = {.pattern = &step->find, .run = &d->regex, .text = in};
   size_t done = 0;
+  cel_regex_run_restart(&d->regex);
   for (bool found = true; found;) {
     if (cel_find_next(&f, &found, &d->err) != CEL_OK) d->failed = true, found = false;
     if (!found || text.n > room(d)) break;

@@ -99,7 +99,7 @@ static cel_status read_added(cel_json_loader *l, const cel_json *added, char **t
     t->tokens[id].flags |= CEL_TOKEN_KNOWN | (out->special ? CEL_TOKEN_SPECIAL : 0);
     cel_vocab_put(&t->added_names, content, id);
   }
-  return CEL_OK;
+  return cel_vocab_check(&t->added_names, l->b.name, err);
 }
 
 static void fill_object(cel_tokenizer *t, const cel_json *vocab, char **text) {
@@ -148,6 +148,7 @@ static cel_status fill(cel_json_loader *l, const cel_json *vocab, bool list, con
   } else {
     fill_object(t, vocab, &text);
   }
+  CEL_TRY(cel_vocab_check(&t->model.vocab, l->b.name, err));
   CEL_TRY(read_added(l, added, &text, err));
   while (t->size > 0 && !(t->tokens[t->size - 1].flags & CEL_TOKEN_KNOWN)) t->size--;
   return CEL_OK;

@@ -2,6 +2,7 @@
 // use, the pattern is rewritten before it is compiled: see translate().
 #include "text/regex.h"
 
+#include "base/clock.h"
 #include "text/regex_set.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 
 enum { MATCH_LIMIT = 20000000, HEAP_LIMIT_KIB = 256 * 1024, JIT_STACK_MAX = 32 << 20 };
+enum { CALLS_BETWEEN = 64, ALLOWED_S = 2, ALLOWED_US_A_BYTE = 10 };  // hundred times what published patterns take
 
 struct cel_regex {
   pcre2_code *code;
@@ -153,16 +155,35 @@ void cel_regex_run_deinit(cel_regex_run *run) {
   *run = (cel_regex_run){0};
 }
 
+void cel_regex_run_restart(cel_regex_run *run) {
+  run->calls = 0;
+  run->moved = 0;
+}
+
+// A pattern that looks ahead over the whole text at every place has no match that is too long by itself.
+static cel_status check_time(cel_regex_run *run, size_t bytes, cel_err *err) {
+  if (run->calls++ % CALLS_BETWEEN) return CEL_OK;
+  if (run->calls == 1) run->began_ms = cel_thread_cpu_ms();
+  double allowed_ms = ALLOWED_S * 1e3 + (double)run->moved * ALLOWED_US_A_BYTE * 1e-3;
+  if (cel_thread_cpu_ms() - run->began_ms <= allowed_ms) return CEL_OK;
+  return cel_fail(err, CEL_TOO_LONG, "the tokenizer's pattern needs more than %d s for %zu bytes of a text of %zu bytes", ALLOWED_S,
+                  run->moved, bytes);
+}
+
 cel_status cel_regex_find(const cel_regex *re, cel_regex_run *run, cel_str text, size_t from, bool *found,
                           size_t *start, size_t *end, cel_err *err) {
   *found = false;
   if (!ready(run)) return cel_fail_oom(err, "a pattern match");
+  CEL_TRY(check_time(run, text.n, err));
   PCRE2_SPTR subject = (PCRE2_SPTR)(text.p ? text.p : "");
   int rc = pcre2_match(re->code, subject, text.n, from, PCRE2_NO_UTF_CHECK, run->data, run->context);
   if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {  // the interpreter keeps its state on the heap
     rc = pcre2_match(re->code, subject, text.n, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, run->data, run->context);
   }
-  if (rc == PCRE2_ERROR_NOMATCH) return CEL_OK;
+  if (rc == PCRE2_ERROR_NOMATCH) {
+    run->moved += text.n - from;
+    return CEL_OK;
+  }
   if (rc == PCRE2_ERROR_NOMEMORY) return cel_fail_oom(err, "a pattern match");
   if (rc < 0) {
     return cel_fail(err, CEL_TOO_LONG,
@@ -173,5 +194,6 @@ cel_status cel_regex_find(const cel_regex *re, cel_regex_run *run, cel_str text,
   *found = true;
   *start = at[0];
   *end = at[1] < at[0] ? at[0] : at[1];  // \K may put the start behind the end
+  if (*end > from) run->moved += *end - from;
   return CEL_OK;
 }

@@ -38,7 +38,7 @@ static cel_status read_tokens(cel_gguf_loader *l, cel_err *err) {
     cel_vocab_put_batch(&t->model.vocab, batch, ids, n, false);
     n = 0;
   }
-  return CEL_OK;
+  return cel_vocab_check(&t->model.vocab, l->b.name, err);
 }
 
 // Control, unknown and user-defined tokens are cut out of a text first.

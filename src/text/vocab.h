@@ -1,5 +1,7 @@
 // From a token's text to its id: a hash table that is sized once. The hash is a polynomial over the bytes,
-// so the hash of a join follows from the hashes of its parts (merging by score needs that).
+// so the hash of a join follows from the hashes of its parts (merging by score needs that). Where a hash goes depends on a
+// number of this table alone, so that no file can choose texts that meet in few slots; texts that all have one hash can be
+// chosen, and make the table `crowded`.
 // Threads: read-only once filled.
 #ifndef CEL_TEXT_VOCAB_H
 #define CEL_TEXT_VOCAB_H
@@ -8,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/status.h"
 #include "base/str.h"
 
 typedef struct cel_vocab_entry {
@@ -20,6 +23,9 @@ typedef struct cel_vocab {
   cel_vocab_entry *entries;  // [cap], n used
   uint64_t *slots;           // [mask + 1] low half: entry number + 1, 0 = free; high half: part of its hash
   uint32_t mask;
+  int shift;                 // the slot's number is what is left of a spread hash behind it
+  uint64_t key;              // odd
+  bool crowded;              // many texts with one hash: what came behind is left out, and whoever fills it refuses
   int32_t n, cap;
   size_t longest;  // bytes of the longest text
 } cel_vocab;
@@ -49,6 +55,8 @@ uint64_t cel_vocab_hash(cel_str text);
 static inline cel_str cel_vocab_text(const cel_vocab *v, int32_t entry) {
   return (cel_str){v->base + v->entries[entry].at, v->entries[entry].n};
 }
+// Refuses a vocabulary of `name` that has become crowded.
+CEL_MUST_CHECK cel_status cel_vocab_check(const cel_vocab *v, const char *name, cel_err *err);
 int32_t cel_vocab_get_hashed(const cel_vocab *v, uint64_t hash, cel_str text);
 
 // Bits by id: tokens that no text ever becomes through a model. NULL: there are none.

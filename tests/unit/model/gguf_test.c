@@ -132,6 +132,16 @@ static void counts_that_the_file_cannot_hold_are_refused_at_once(void **state) {
   refuses(&b, "tensor 2 of 2", "");
 }
 
+static void names_that_no_other_format_could_have_are_refused(void **state) {
+  (void)state;
+  cel_buf b = base();
+  b.p[65] = (char)0xBD;
+  refuses(&b, "name length", "UTF-8");
+  b = base();
+  b.p[65] = 0;
+  refuses(&b, "name length", "NUL");
+}
+
 static void strings_and_arrays_longer_than_the_file_are_refused(void **state) {
   (void)state;
   static const uint64_t lengths[] = {UINT64_MAX, 1ull << 61, 1ull << 32, 1000};
@@ -323,6 +333,7 @@ int main(void) {
     cmocka_unit_test(files_cut_anywhere_are_refused_and_longer_ones_accepted),
     cmocka_unit_test(other_formats_and_versions_are_named),
     cmocka_unit_test(counts_that_the_file_cannot_hold_are_refused_at_once),
+    cmocka_unit_test(names_that_no_other_format_could_have_are_refused),
     cmocka_unit_test(strings_and_arrays_longer_than_the_file_are_refused),
     cmocka_unit_test(nested_arrays_are_read_to_a_depth),
     cmocka_unit_test(bad_values_are_refused),

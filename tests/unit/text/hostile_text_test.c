@@ -199,8 +199,73 @@ static void a_pattern_that_runs_away_ends_with_an_error(void **state) {
   cel_json_decref(json);
 }
 
+// No match takes long, but each looks over all that is left.
+static void a_pattern_that_looks_ahead_at_every_place_ends_with_an_error(void **state) {
+  (void)state;
+  cel_json *json = parse_json(
+      "{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a(?=a*c)|a\"},\"behavior\":\"Isolated\"},"
+      "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}");
+  cel_tokenizer *t = make_tokenizer(json, "t");
+  cel_buf text = repeat(CEL_STR("a"), 2000000);
+  cel_err err = {0};
+  int32_t *ids;
+  int64_t n;
+  double start = cpu_seconds();
+  assert_int_equal(cel_encode(t, cel_buf_str(&text), (cel_encode_options){0}, &ids, &n, &err), CEL_TOO_LONG);
+  assert_non_null(strstr(err.text, "pattern needs more than"));
+  assert_true(cpu_seconds() - start < 20);
+  cel_buf_deinit(&text);
+  cel_tokenizer_free(t);
+  cel_json_decref(json);
+}
+
+static void added_tokens_that_take_the_spaces_behind_them_cost_linear_time(void **state) {
+  (void)state;
+  cel_json *json = parse_json("{\"added_tokens\":[{\"id\":1,\"content\":\" \",\"rstrip\":true,\"lstrip\":true}],"
+                              "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}");
+  cel_tokenizer *t = make_tokenizer(json, "t");
+  cel_buf text = repeat(CEL_STR(" "), 300000);
+  job j = {.t = t, .text = cel_buf_str(&text)};
+  on_a_small_stack(&j);
+  free(j.ids);
+  cel_buf_deinit(&text);
+  cel_tokenizer_free(t);
+  cel_json_decref(json);
+}
+
+// A polynomial over the bytes, whatever its base, gives the halves of a Thue-Morse word one hash.
+static void words_of_one_hash_are_refused(void **state) {
+  (void)state;
+  enum { BITS = 11, N = 1 << BITS, PARTS = 8 };
+  cel_buf json = {0};
+  cel_buf_addz(&json, "{\"model\":{\"type\":\"BPE\",\"merges\":[],\"vocab\":{\"a\":0");
+  for (int word = 0; word < 1 << PARTS; word++) {
+    cel_buf_addz(&json, ",\"");
+    for (int part = 0; part < PARTS; part++) {
+      for (int i = 0; i < N; i++) {
+        int ones = word >> part & 1;
+        for (int b = 0; b < BITS; b++) ones ^= i >> b & 1;
+        cel_buf_addc(&json, ones ? 'x' : 'y');
+      }
+    }
+    cel_buf_printf(&json, "\":%d", word + 1);
+  }
+  cel_buf_addz(&json, "}}}");
+  cel_json *v;
+  cel_tokenizer *t;
+  cel_err err = {0};
+  assert_int_equal(cel_json_parse(cel_buf_str(&json), "t", &v, &err), CEL_OK);
+  assert_int_equal(cel_tokenizer_from_json(v, NULL, "t", &t, &err), CEL_MALFORMED);
+  assert_non_null(strstr(err.text, "the same hash"));
+  cel_json_decref(v);
+  cel_buf_deinit(&json);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_pattern_that_looks_ahead_at_every_place_ends_with_an_error),
+      cmocka_unit_test(added_tokens_that_take_the_spaces_behind_them_cost_linear_time),
+      cmocka_unit_test(words_of_one_hash_are_refused),
       cmocka_unit_test(long_runs_equal_the_reference_in_linear_time),
       cmocka_unit_test(added_tokens_that_nearly_match_cost_linear_time),
       cmocka_unit_test(a_million_letters_cost_linear_time_in_every_model),
