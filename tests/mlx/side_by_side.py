@@ -74,7 +74,7 @@ def main():
         try:
             logits, tokens = theirs(folder, case["ids"], len(case["greedy"]))
             other = off(logits, want, rows, oracle["max_logit"])
-        except Exception as why:  # whatever mlx-lm says of a checkpoint it does not read
+        except (Exception, SystemExit) as why:  # whatever mlx-lm says of a checkpoint it does not read
             print("| %s | | cannot load it: %s | |" % (name, str(why).splitlines()[0][:60] if str(why) else type(why).__name__), flush=True)
             continue
         mine = off(ours(program, folder, case["ids"]), want, rows, oracle["max_logit"])

@@ -94,6 +94,58 @@ static void no_handle_is_left_behind(const char *name) {
 static void attention_leaves_nothing_behind(void **state) { (void)state, no_handle_is_left_behind("llama3"); }
 static void recurrent_states_leave_nothing_behind(void **state) { (void)state, no_handle_is_left_behind("qwen3next"); }
 
+static void greedy(fixture *f, cel_session *s, int n, int32_t *out) {
+  cel_err err = {0};
+  for (int i = 0; i < n; i++) {
+    cel_event e;
+    if (cel_backend_mlx.step(f->model, &s, 1, &e, &err) != CEL_OK) fail_msg("%s", err.text);
+    out[i] = e.token;
+  }
+}
+
+// Where a prompt, or a step, needs more than there is: one sentence, nothing held longer, and the session goes on once
+// there is memory.
+static void a_run_without_memory_is_refused_and_can_be_tried_again(void **state) {
+  (void)state;
+  enum { N = 8, LONG = 8192 };
+  static int32_t ids[LONG];
+  int32_t want[N], got[N];
+  fixture f;
+  cel_err err = {0};
+  open_files(&f, "llama3");
+  cel_load_options o = {.context = 2 * LONG, .max_sessions = 2, .prefill_chunk = LONG};
+  if (cel_backend_mlx.load(&f.arch, f.checkpoint, &o, &f.model, &err) != CEL_OK) fail_msg("%s", err.text);
+  for (int i = 0; i < LONG; i++) ids[i] = (i * 37 + 11) % 128;
+  cel_prompt some = {ids, 20}, many = {ids, LONG};
+  cel_session *s = open_session(&f), *t = open_session(&f);
+  assert_int_equal(cel_backend_mlx.prefill(s, &some, &err), CEL_OK);
+  greedy(&f, s, N, want);
+  assert_int_equal(cel_backend_mlx.prefill(t, &some, &err), CEL_OK);
+  int64_t held = live(&f);
+  cel_mlx_memory before;
+  cel_mlx_memory_of(&before);
+  cel_mlx_limit_memory(before.active + (64 << 20));
+  assert_int_equal(cel_backend_mlx.prefill(t, &many, &err), CEL_OOM);  // scores of 8192 by 8192
+  assert_non_null(strstr(err.text, "out of memory: "));
+  assert_non_null(strstr(err.text, "--prefill-chunk"));
+  assert_true(live(&f) <= held);
+  assert_int_equal(cel_backend_mlx.length(t), 20);
+  greedy(&f, t, N, got);
+  assert_memory_equal(got, want, sizeof want);
+  cel_mlx_limit_memory(1 << 10);
+  assert_int_equal(cel_backend_mlx.truncate(t, 0, &err), CEL_OK);
+  some.n = 700;
+  assert_int_equal(cel_backend_mlx.prefill(t, &some, &err), CEL_OOM);
+  cel_mlx_limit_memory(before.limit);
+  some.n = 20;
+  assert_int_equal(cel_backend_mlx.prefill(t, &some, &err), CEL_OK);
+  greedy(&f, t, N, got);
+  assert_memory_equal(got, want, sizeof want);
+  cel_backend_mlx.close(s);
+  cel_backend_mlx.close(t);
+  close_files(&f);
+}
+
 static void a_wrong_shape_is_refused_by_its_name(void **state) {
   (void)state;
   fixture f;
@@ -187,6 +239,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(attention_leaves_nothing_behind),
       cmocka_unit_test(recurrent_states_leave_nothing_behind),
+      cmocka_unit_test(a_run_without_memory_is_refused_and_can_be_tried_again),
       cmocka_unit_test(a_wrong_shape_is_refused_by_its_name),
       cmocka_unit_test(sixteen_bits_stay_close),
       cmocka_unit_test(variables_are_held_to_what_there_is),

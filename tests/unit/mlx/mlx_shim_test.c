@@ -119,6 +119,16 @@ static void memory_that_is_not_there_is_an_error(void **state) {
   assert_null(x);
   assert_int_equal(s, CEL_OOM);
   assert_int_equal(strncmp(err.text, "cache: MLX: ", 12), 0);
+  assert_int_equal(setrlimit(RLIMIT_AS, &bound), 0);  // what lies between the beginning and the end counts as well
+  int64_t column[2] = {1 << 16, 1}, row[2] = {1, 1 << 15};
+  arr wide = cel_mlx_binary_op(c, CEL_MLX_ADD, cel_mlx_zeros(c, CEL_MLX_F32, 2, column), cel_mlx_zeros(c, CEL_MLX_F32, 2, row));
+  arr sum = cel_mlx_keep(c, cel_mlx_reduce(c, CEL_MLX_SUM, cel_mlx_unary_op(c, CEL_MLX_EXP, wide), 0, false));
+  cel_mlx_end_scope(c);
+  s = cel_mlx_eval(c, &sum, 1, true, &err);
+  setrlimit(RLIMIT_AS, &before);
+  assert_int_equal(s, CEL_OOM);
+  assert_non_null(strstr(err.text, "cache: MLX: out of memory: "));
+  cel_mlx_release(c, sum);
   arr y = cel_mlx_keep(c, cel_mlx_scalar_op(c, CEL_MLX_ADD, z, 1));  // and work goes on
   cel_mlx_end_scope(c);
   assert_int_equal(cel_mlx_eval(c, &y, 1, true, &err), CEL_OK);

@@ -1,4 +1,4 @@
-// The only C++ of the project. Each function is a try around one call of MLX's.
+// With peak.cc the only C++ of the project. Each function is a try around one call of MLX's.
 #include <mlx/mlx.h>
 
 #include <cstdarg>
@@ -9,6 +9,8 @@
 #include <new>
 #include <string>
 #include <vector>
+
+#include "backend/mlx/shim/peak.h"
 
 extern "C" {
 #include "backend/mlx/shim/shim.h"
@@ -110,6 +112,10 @@ mx::Shape shape_of(int rank, const int64_t *dims) {
   return s;
 }
 
+struct too_much : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // MLX's allocator for CPUs does not look whether there is memory: large arrays are asked for here first.
 void expect_memory(const cel_mlx *c, const mx::Shape &shape, mx::Dtype type) {
   size_t bytes = mx::size_of(type);
@@ -121,6 +127,19 @@ void expect_memory(const cel_mlx *c, const mx::Shape &shape, mx::Dtype type) {
   void *probe = std::malloc(bytes);
   std::free(probe);
   if (!probe) throw std::bad_alloc();
+}
+
+// So much is held for the moment by the arrays of an evaluation; on GPUs MLX's allocator speaks for itself.
+void expect_memory(const cel_mlx *c, const std::vector<mx::array> &wanted) {
+  constexpr size_t small = size_t{1} << 20, mib = size_t{1} << 20;
+  if (c->device != mx::Device::cpu) return;
+  size_t peak = cel_mlx_peak(wanted), need = peak + peak / 2, active = mx::get_active_memory(), limit = mx::get_memory_limit();
+  if (need < small) return;
+  void *probe = std::malloc(need);
+  std::free(probe);
+  if (probe && (need <= limit && active <= limit - need)) return;
+  throw too_much("out of memory: " + std::to_string(need / mib) + " MiB are needed at once beside " + std::to_string(active / mib) +
+                 " MiB in use, of " + std::to_string(limit / mib) + " MiB that MLX may take (shorter chunks of a prompt need less: --prefill-chunk)");
 }
 
 std::optional<mx::array> maybe(const cel_mlx_array *x) {
@@ -232,6 +251,8 @@ void cel_mlx_memory_of(cel_mlx_memory *out) {
           static_cast<int64_t>(mx::get_cache_memory()), static_cast<int64_t>(mx::get_memory_limit())};
 }
 
+int64_t cel_mlx_limit_memory(int64_t bytes) { return static_cast<int64_t>(mx::set_memory_limit(static_cast<size_t>(bytes))); }
+
 void cel_mlx_wire(int64_t bytes) {
   try {
     if (mx::metal::is_available()) mx::set_wired_limit(static_cast<size_t>(bytes));
@@ -320,6 +341,7 @@ cel_status cel_mlx_eval(cel_mlx *c, const arr *xs, int n, bool wait, cel_err *er
         if (xs[i]) all.push_back(xs[i]->a);
       }
       std::lock_guard<std::mutex> lock(turn());
+      expect_memory(c, all);
       if (wait) mx::eval(std::move(all));
       else mx::async_eval(std::move(all));
     });

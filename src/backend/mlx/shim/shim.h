@@ -45,6 +45,9 @@ int64_t cel_mlx_live(const cel_mlx *c);    // handles there are
 
 typedef struct cel_mlx_memory { int64_t active, peak, cache, limit; } cel_mlx_memory;
 void cel_mlx_memory_of(cel_mlx_memory *out);  // bytes, of the process
+// What MLX may take, of all its contexts; what was its limit (eight tenths of the machine's memory, on Metal of what the system
+// recommends). On the CPU an evaluation that would need more is CEL_OOM; GPUs' allocators see to it themselves.
+int64_t cel_mlx_limit_memory(int64_t bytes);
 // On Metal, so much stays resident (as far as the system allows); nothing elsewhere.
 void cel_mlx_wire(int64_t bytes);
 void cel_mlx_clear_cache(void);
@@ -70,7 +73,8 @@ arr cel_mlx_iota(cel_mlx *c, int64_t from, int64_t to);  // i32 [to - from]
 int cel_mlx_rank(const cel_mlx_array *x);            // NULL: 0
 int64_t cel_mlx_dim(const cel_mlx_array *x, int i);  // NULL, or no such dimension: 0
 cel_mlx_type cel_mlx_type_of(const cel_mlx_array *x);
-// Computes arrays (NULL ones are passed over), all at once. Without `wait` it may return before they are done.
+// Computes arrays (NULL ones are passed over), all at once. Without `wait` it may return before they are done. CEL_OOM where
+// there is no memory for what is to be held at once: on the CPU nothing is computed then, on GPUs some may be.
 CEL_MUST_CHECK cel_status cel_mlx_eval(cel_mlx *c, const arr *xs, int n, bool wait, cel_err *err);
 // Of an evaluated, contiguous f32 array; lent as long as its handle lives.
 const float *cel_mlx_floats(const cel_mlx_array *x);
