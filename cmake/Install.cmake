@@ -1,5 +1,22 @@
 # What `cmake --install` puts where, and the Debian package (`cpack -G DEB`).
 include(GNUInstallDirs)
+if(CEL_MLX_BUNDLE) # cmake/Mlx.cmake
+  set(CEL_MLX_INTO ${CMAKE_INSTALL_LIBDIR}/mlxcel)
+  foreach(folder ${CEL_MLX_BUNDLE})
+    string(REGEX MATCH "(mlx/lib|[^/]+)$" into "${folder}")
+    install(DIRECTORY ${folder}/ DESTINATION ${CEL_MLX_INTO}/${into})
+  endforeach()
+  foreach(folder ${CEL_MLX_LICENCES})
+    install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_DOCDIR}/mlx)
+  endforeach()
+  set(CEL_MLX_HERE $ORIGIN)
+  if(APPLE)
+    set(CEL_MLX_HERE @loader_path)
+  endif()
+  file(RELATIVE_PATH CEL_MLX_UP ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(mlxcel PROPERTIES INSTALL_RPATH "${CEL_MLX_HERE}/${CEL_MLX_UP}/mlxcel/mlx/lib")
+  set_target_properties(mlxcel_shared PROPERTIES INSTALL_RPATH "${CEL_MLX_HERE}/mlxcel/mlx/lib")
+endif()
 install(TARGETS mlxcel mlxcel_static mlxcel_shared)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/mlxcel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 # The .pc file finds its tree from where it lies, so that the tree can be moved.
@@ -19,7 +36,7 @@ install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RE
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.c")
 
 set(CPACK_GENERATOR DEB)
-if(CEL_MLX) # a library of wheels is nothing that a package can depend on
+if(CEL_MLX AND NOT CEL_MLX_BUNDLE)
   set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/no_package.cmake)
 endif()
 set(CPACK_PACKAGE_NAME mlxcel)
@@ -34,6 +51,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "mlxcel runs language models from their published checkpoints (safetensors,
 GGUF) on the CPU: a program with its manual, and a C library.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)      # what the program and the library are linked with
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CEL_MLX_BUNDLE}) # what the package brings itself
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)  # and a trigger of ldconfig
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libpcre2-dev, libutf8proc-dev")  # for linking libmlxcel.a
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

@@ -1,1 +1,2 @@
-message(FATAL_ERROR "this build has MLX, which no Debian package brings: configure it with -DCEL_MLX=OFF to make one")
+message(FATAL_ERROR "this build has an MLX that a Debian package can neither bring nor depend on (one for CUDA, or one that was not unpacked "
+        "from a wheel): configure it with -DCEL_MLX=OFF, or with the MLX of scripts/deps.sh --mlx")

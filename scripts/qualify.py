@@ -3,13 +3,14 @@
 
     qualify.py [--program build/release/mlxcel] [--engine NAME[@PRECISION]]... [--checkpoint NAME]... [--jobs N] [--prompts N] [--chunk N]
     qualify.py --write               docs/qualification.md from docs/qualification.json, nothing is run
+    qualify.py --path CHECKPOINT     where the file of a real one is
 
 NAME of an engine is a value of MLXCEL_XLA_DEVICE (native, pjrt:cpu, pjrt:cuda, local-task, cuda, ...), or mlx:cpu, mlx:gpu.
 Checkpoints: smollm2-135m and gemma3-270m (the GGUF files of the store, or MLXCEL_TEST_SMOLLM2 and MLXCEL_TEST_GEMMA3_270M),
 llama-3.2-1b and qwen3-0.6b (their shapes with random 4-bit weights, by make_synthetic.py), families (all small references of
 tests/data/oracle, by the test program families_test). Each run becomes a row of docs/qualification.json, in place of an older one
 of the same target, engine, precision and checkpoint. An engine or a checkpoint that is not there gets no row, and a line here
-that says so. References of the synthetic checkpoints are made where they are missing, with --python's torch and transformers.
+that says so. --record FILE.json keeps rows, and a page of them, elsewhere. References of the synthetic checkpoints are made where they are missing, with --python's torch and transformers.
 
 The exit status is 1 when a run differs from its reference.
 """
@@ -26,7 +27,7 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-RECORD, PAGE = os.path.join(ROOT, "docs", "qualification.json"), os.path.join(ROOT, "docs", "qualification.md")
+RECORD = os.path.join(ROOT, "docs", "qualification.json")
 ORACLES = os.path.join(ROOT, "tests", "data", "oracle")
 CHECKPOINTS = ["smollm2-135m", "gemma3-270m", "qwen3-0.6b", "llama-3.2-1b", "families"]
 TITLES = {
@@ -48,9 +49,11 @@ class Engine:
     def __init__(self, word, program):
         self.name, _, self.precision = word.partition("@")
         self.mlx = self.name.startswith("mlx")
-        self.program, self.env = program, dict(os.environ)
+        self.program, self.env = program, dict(os.environ, MLXCEL_BACKEND="mlx" if self.mlx else "xla")
         if self.mlx:
             self.words = ["--backend", "mlx"]
+            if self.precision == "f32":
+                self.env["MLX_ENABLE_TF32"] = "0"  # on some GPUs MLX multiplies f32 with fewer bits otherwise
             self.env["MLXCEL_MLX_DEVICE"] = self.name.partition(":")[2] or "cpu"
             if self.precision:
                 self.env["MLXCEL_MLX_PRECISION"] = self.precision
@@ -207,8 +210,8 @@ def row_of(engine, about, name, a):
     if name == "families":
         if not os.path.isfile(a.families):
             return None, "there is no test program %s" % a.families
-        if engine.mlx:
-            return None, "families are run on the engines of the OpenXLA path"
+        if engine.mlx and about["precision"] != "f32":
+            return None, "on MLX the small references have no bounds but for f32"
         compared, equal, said, what = families(engine, a)
     else:
         model, reference = find(name, a)
@@ -225,23 +228,23 @@ def row_of(engine, about, name, a):
 
 # ---- the record ----------------------------------------------------------------------------------------
 
-def read_record():
-    if not os.path.isfile(RECORD):
+def read_record(record):
+    if not os.path.isfile(record):
         return []
-    with open(RECORD, encoding="utf-8") as f:
+    with open(record, encoding="utf-8") as f:
         return json.load(f)["rows"]
 
 
 KEY = ("target", "engine", "precision", "checkpoint")
 
 
-def keep(row):
-    rows = [r for r in read_record() if any(r[k] != row[k] for k in KEY)] + [row]
+def keep(row, record):
+    rows = [r for r in read_record(record) if any(r[k] != row[k] for k in KEY)] + [row]
     rows.sort(key=lambda r: (r["target"], r["engine"], r["precision"], CHECKPOINTS.index(r["checkpoint"])))
-    with open(RECORD + ".part", "w", encoding="utf-8") as f:
+    with open(record + ".part", "w", encoding="utf-8") as f:
         json.dump({"schema": "mlxcel-qualification-v1", "rows": rows}, f, indent=1, ensure_ascii=False)
         f.write("\n")
-    os.replace(RECORD + ".part", RECORD)
+    os.replace(record + ".part", record)
 
 
 INTRO = """# Qualification
@@ -250,7 +253,7 @@ INTRO = """# Qualification
 
 What was run on which target, and whether its greedy tokens are those of the reference: transformers in f32 with eager
 attention, of quantized checkpoints f32 arithmetic on the dequantized weights. Only what was run has a row; the date and the commit
-say when. A row of a CUDA machine is made there by `scripts/qualify-gpu.sh`.
+say when. A row of a machine with a GPU (CUDA, Metal) is made there by `scripts/qualify-gpu.sh`.
 
 *Equal / compared* counts tokens: a prompt's count ends at its first token that differs. *All small references* are the folders of
 `tests/data/oracle`, one model of every branch of every family and storage format: logits within each folder's tolerance, and
@@ -279,10 +282,11 @@ def page(rows):
     return text
 
 
-def write_page():
-    with open(PAGE + ".part", "w", encoding="utf-8") as f:
-        f.write(page(read_record()))
-    os.replace(PAGE + ".part", PAGE)
+def write_page(record):
+    path = os.path.splitext(record)[0] + ".md"
+    with open(path + ".part", "w", encoding="utf-8") as f:
+        f.write(page(read_record(record)))
+    os.replace(path + ".part", path)
 
 
 def main():
@@ -296,10 +300,18 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--prompts", type=int, help="of each real checkpoint, only so many")
     parser.add_argument("--chunk", type=int, default=0, help="of the small references: prompts come so many tokens at a time (tests/parity/engines.py)")
+    parser.add_argument("--record", default=RECORD)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--path", choices=["smollm2-135m", "gemma3-270m"])
     a = parser.parse_args()
     if a.write:
-        write_page()
+        write_page(a.record)
+        return
+    if a.path:
+        path, why = find(a.path, a)
+        if not path:
+            sys.exit(why)
+        print(path)
         return
     a.families = a.families or os.path.join(os.path.dirname(os.path.abspath(a.program)), "tests", "parity", "families_test")
     os.makedirs(a.work, exist_ok=True)
@@ -315,8 +327,8 @@ def main():
             if not row:
                 say("%s, %s: not run: %s" % (word, name, why))
                 continue
-            keep(row)
-            write_page()
+            keep(row, a.record)
+            write_page(a.record)
             bad += row["result"] != "equal" and not row["result"].endswith("within rounding")
             say("%s, %s: %d of %d tokens, %s (%d s)" % (word, name, row["equal"], row["tokens"], row["result"], row["seconds"]))
     sys.exit(1 if bad else 0)

@@ -6,6 +6,7 @@
 With MLXCEL_TEST_ROOT (a folder made by `debootstrap --variant=minbase`; needs root) the package is also installed there by
 apt, used from a shell inside, and removed again.
 """
+import contextlib
 import glob
 import os
 import re
@@ -42,8 +43,12 @@ def check_control(deb, root):
     expect(fields.get("Package") == "mlxcel", "Package: %s" % fields.get("Package"))
     expect(re.match(r"\d+\.\d+\.\d+$", fields.get("Version", "")), "Version: %s" % fields.get("Version"))
     depends = fields.get("Depends", "")
-    for library in needed(os.path.join(root, "usr/bin/mlxcel")) | needed(os.path.join(root, "usr/lib/libmlxcel.so.0")):
-        stem = re.match(r"lib([a-z0-9]+?)(-\d|\.so)", library).group(1)
+    own = {os.path.basename(p): p for p in glob.glob(os.path.join(root, "usr/lib/mlxcel/**/*.so*"), recursive=True)}
+    wanted = set.union(*(needed(p) for p in [os.path.join(root, "usr/bin/mlxcel"), os.path.join(root, "usr/lib/libmlxcel.so.0"), *own.values()]))
+    for library in wanted - set(own):
+        if library.startswith("ld-linux"):  # libc6's
+            continue
+        stem = re.match(r"lib([a-z0-9_+]+?)(-\d|\.so)", library).group(1).replace("_", "-")
         expect("lib" + stem in depends or stem in ("c", "m", "mvec") and "libc6" in depends,
                "nothing in \"%s\" brings %s" % (depends, library))
 
@@ -53,11 +58,27 @@ def check_contents(deb, root):
         mode, owner, *_, name = line.split(" -> ")[0].split()
         expect(owner == "root/root", "%s belongs to %s" % (name, owner))
         expect(mode[0] == "l" or mode[5] == "-" and mode[8] == "-", "%s may be written by others: %s" % (name, mode))
+    path = re.search(r"R(UN)?PATH\s+(\S+)", run("objdump", "-p", os.path.join(root, "usr/bin/mlxcel")))
+    expect(not path or path.group(2).startswith("$ORIGIN/"), "the program looks for libraries in %s" % (path and path.group(2)))
+    if path:  # MLX is inside, and says whose it is
+        expect(os.path.exists(os.path.join(root, "usr/share/doc/mlxcel/mlx/licenses/LICENSE")), "the licence of MLX is missing")
     for name in WANTED:
         expect(os.path.exists(os.path.join(root, name)), "%s is missing" % name)
 
 
 GENERATE = ["generate", "-m", "/tmp/model.gguf", "--ids", "1,72,101", "-n", "4", "--json"]
+
+
+@contextlib.contextmanager
+def with_proc(clean):
+    """What a system has and a bare folder lacks: programs find the libraries beside them by it."""
+    proc = os.path.join(clean, "proc")
+    mounted = not os.listdir(proc) and subprocess.run(["mount", "-t", "proc", "proc", proc], capture_output=True).returncode == 0
+    try:
+        yield
+    finally:
+        if mounted:
+            subprocess.run(["umount", proc], check=True)
 
 
 def check_clean_root(deb, clean, model, runs):
@@ -102,7 +123,8 @@ def main():
         expect(run(os.path.join(root, "usr/bin/mlxcel"), "version").startswith("mlxcel "), "version")
         clean = os.environ.get("MLXCEL_TEST_ROOT")
         if clean:
-            check_clean_root(debs[0], clean, os.path.join(oracle, "llama-gguf/model.gguf"), runs == "1")
+            with with_proc(clean):
+                check_clean_root(debs[0], clean, os.path.join(oracle, "llama-gguf/model.gguf"), runs == "1")
     print("\n".join(failures) or "the package holds what it should")
     sys.exit(1 if failures else 0)
 

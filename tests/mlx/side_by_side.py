@@ -3,8 +3,8 @@
 
 By hand, with a python that has numpy, mlx and mlx-lm. For each folder of ORACLES that mlx-lm can load: how far the logits of
 the prompt are from transformers' (as a fraction of the largest), ours and mlx-lm's, and how many of the greedy tokens mlx-lm
-has in common with it. Folders keep a config.json in the keys of before transformers 5, where that has other ones: mlx-lm
-reads those. Ends with 1 when a logit of ours is off, or when mlx-lm agrees with transformers and we do not.
+has in common with it. mlx-lm reads the keys of before transformers 5: it gets those, from config.legacy.json or made from the
+new ones. Ends with 1 when a logit of ours is off, or when mlx-lm agrees with transformers and we do not.
 """
 import json
 import os
@@ -21,14 +21,35 @@ from mlx_lm.utils import load_model
 CLOSE = 1e-4
 
 
+def with_older_keys(config):
+    """rope_parameters as rope_theta and rope_scaling."""
+    rope = config.get("rope_parameters")
+    if not isinstance(rope, dict):
+        return config
+    local, rope = rope.get("sliding_attention"), rope.get("full_attention", rope)
+    if "rope_theta" in rope:
+        config.setdefault("rope_theta", rope["rope_theta"])
+    if "partial_rotary_factor" in rope:
+        config.setdefault("partial_rotary_factor", rope["partial_rotary_factor"])
+    if local:
+        config.setdefault("rope_local_base_freq", local["rope_theta"])
+    if rope.get("rope_type", "default") != "default":
+        config.setdefault("rope_scaling", dict({k: v for k, v in rope.items() if k != "rope_theta"}, type=rope["rope_type"]))
+    return config
+
+
 def legacy(folder, into):
-    """A folder like the oracle's, with the older config where there is one."""
+    """A folder like the oracle's, with the older config where there is one, or the older keys."""
     for name in os.listdir(folder):
-        os.symlink(os.path.join(folder, name), os.path.join(into, name))
+        if name != "config.json":
+            os.symlink(os.path.join(folder, name), os.path.join(into, name))
     old = os.path.join(folder, "config.legacy.json")
-    if os.path.isfile(old):
-        os.remove(os.path.join(into, "config.json"))
-        os.symlink(old, os.path.join(into, "config.json"))
+    path = old if os.path.isfile(old) else os.path.join(folder, "config.json")
+    if os.path.isfile(path):
+        with open(path) as f:
+            config = with_older_keys(json.load(f))
+        with open(os.path.join(into, "config.json"), "w") as f:
+            json.dump(config, f)
     return into
 
 
