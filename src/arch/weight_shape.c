@@ -194,6 +194,37 @@ bool cel_arch_weight_wanted(const cel_arch *a, cel_weight_role role, int layer, 
   }
 }
 
+// The embedding and the head may be one tensor (text-architectures §1.7): where the file lacks one of them, the other serves
+// for both.
+static cel_status take_embedding_and_head(bool logits, const cel_weight_taker *t, void *context, cel_err *err) {
+  cel_err missing = {0};
+  cel_status s = t->take(context, CEL_W_EMBED, -1, err);
+  if (s != CEL_OK && s != CEL_NOT_FOUND) return s;
+  if (logits || !t->has(context, CEL_W_EMBED)) {
+    cel_status head = t->take(context, CEL_W_HEAD, -1, &missing);
+    if (head != CEL_OK && head != CEL_NOT_FOUND) {
+      if (err) *err = missing;
+      return head;
+    }
+  }
+  bool embed = t->has(context, CEL_W_EMBED), head = t->has(context, CEL_W_HEAD);
+  if (!embed && !head) return s;
+  if (!embed) t->share(context, CEL_W_HEAD, CEL_W_EMBED);
+  if (!head) t->share(context, CEL_W_EMBED, CEL_W_HEAD);
+  return CEL_OK;
+}
+
+cel_status cel_arch_take_weights(const cel_arch *a, bool logits, const cel_weight_taker *t, void *context, cel_err *err) {
+  CEL_TRY(take_embedding_and_head(logits, t, context, err));
+  for (int role = CEL_W_PLE_EMBED; role <= CEL_W_PLE_NORM; role++) CEL_TRY(t->take(context, (cel_weight_role)role, -1, err));
+  for (int layer = 0; layer < a->n_layers; layer++) {
+    for (int role = CEL_W_FIRST_OF_LAYER; role < CEL_W_COUNT; role++) {
+      CEL_TRY(t->take(context, (cel_weight_role)role, layer, err));
+    }
+  }
+  return logits ? t->take(context, CEL_W_FINAL_NORM, -1, err) : CEL_OK;
+}
+
 static void shape_words(char *out, size_t n, int64_t matrices, int64_t rows, int64_t cols) {
   char row_text[24] = "any", stack[24] = "";
   if (rows >= 0) snprintf(row_text, sizeof row_text, "%lld", (long long)rows);

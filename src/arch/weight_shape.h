@@ -31,4 +31,16 @@ typedef bool cel_has_matrix(void *context, const char *module);
 // one of them may be missing (text-architectures §1.7).
 bool cel_arch_weight_wanted(const cel_arch *a, cel_weight_role role, int layer, cel_has_matrix *has_matrix, void *context);
 
+// How a backend takes weights.
+typedef struct cel_weight_taker {
+  // CEL_OK also where the description does not want it; CEL_NOT_FOUND where the file lacks it.
+  cel_status (*take)(void *context, cel_weight_role role, int layer, cel_err *err);
+  bool (*has)(void *context, cel_weight_role role);                        // was one of no layer taken?
+  void (*share)(void *context, cel_weight_role from, cel_weight_role to);  // of no layer: `to` is the same tensor
+} cel_weight_taker;
+// Every weight the description asks for: the embedding and the head, of which one may serve for both, what else belongs to
+// no layer, layer by layer, the final norm. Without `logits` the head and the final norm are left out.
+CEL_MUST_CHECK cel_status cel_arch_take_weights(const cel_arch *a, bool logits, const cel_weight_taker *t, void *context,
+                                                cel_err *err);
+
 #endif

@@ -111,7 +111,7 @@ static cel_status prefill(const cli_options *o, const cel_lm *lm, const cel_prom
   }
   double ms = cel_now_ms() - start;
   out->prefill = 1000.0 * (double)(p->n * o->rows) / ms;
-  CEL_TRY(lm->backend->step(lm->model, sessions, (int)o->rows, events, err));
+  CEL_TRY(step(lm, sessions, (int)o->rows, events, err));
   out->first_token_ms = (cel_now_ms() - start) / (double)o->rows;
   return CEL_OK;
 }
@@ -160,7 +160,9 @@ static void report(const cli_options *o, const cel_lm *lm, const figures *f, dou
   lm->backend->memory(lm->model, &m);
   double rate = f->decode / (double)o->rows, used = rate * (double)m.weights_bytes / 1e9;
   if (!o->json) {
-    cel_buf_printf(b, "%s: %s %s, %s, %d threads\n", lm->checkpoint->path, d.engine, *d.isa ? d.isa : d.device, d.precision, d.n_threads);
+    cel_buf_printf(b, "%s: %s %s, %s", lm->checkpoint->path, d.engine, *d.isa ? d.isa : d.device, d.precision);
+    if (d.n_threads > 0) cel_buf_printf(b, ", %d threads", d.n_threads);  // others have their own
+    cel_buf_addz(b, "\n");
     cel_buf_printf(b, "prefill  %9.1f tok/s  (%lld tokens x %lld)\n", f->prefill, (long long)o->bench_prompt, (long long)o->rows);
     cel_buf_printf(b, "decode   %9.1f tok/s  (%lld tokens x %lld), a step %.2f ms, 95 %% within %.2f ms\n", f->decode,
                    (long long)o->bench_gen, (long long)o->rows, f->p50_ms, f->p95_ms);
@@ -210,7 +212,7 @@ int cmd_bench(const cli_options *o) {
     cel_description d;
     lm->backend->describe(lm->model, &d);
     int64_t peak = cel_peak_rss_bytes();
-    report(o, lm, &f, read_gb_s(d.n_threads), peak, &b);
+    report(o, lm, &f, read_gb_s(d.n_threads > 0 ? d.n_threads : cel_cpu_cores()), peak, &b);
     status = cli_print(&b, &err);
   }
   cel_lm_close(lm);

@@ -83,6 +83,11 @@ def main():
                 "a family that nobody knows", "nosuch")
         refused(program, edited(model, work + "/wide", intermediate_size=64), "a tensor of another shape",
                 "model.layers.0.mlp.gate_proj.weight is [128, 64], the config asks for [64, 64]")
+    p = subprocess.run([program, "bench", "-m", model, "-p", "8", "-n", "2", "-b", "2", "--runs", "1", "--json"], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True, timeout=120, env=dict(os.environ, MLXCEL_BACKEND="mlx"))
+    figures = json.loads(p.stdout or "{}")
+    ok(p.returncode == 0 and figures["engine"] == "mlx" and all(figures[k] > 0 for k in ("prefill_tok_s", "decode_tok_s", "read_gb_s",
+       "weights_bytes", "arena_bytes")), "bench has its figures", p.stdout + p.stderr)
     refused(program, model, "a device that does not exist", "abacus is no device of MLX: gpu and cpu are", "--device", "abacus")
     refused(program, model, "a precision that does not exist", "MLXCEL_MLX_PRECISION=f7", MLXCEL_MLX_PRECISION="f7")
     refused(program, model, "programs compiled ahead", "the mlx backend compiles nothing ahead", "--artifact", "nowhere")

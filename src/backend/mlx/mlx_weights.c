@@ -267,34 +267,22 @@ static cel_status one(cel_mlx_model *m, cel_weight_role role, int layer, cel_err
   return s.bias ? find_bias(m, name, n, w, err) : CEL_OK;
 }
 
-// The embedding and the head may be one tensor (text-architectures §1.7).
-static cel_status embedding_and_head(cel_mlx_model *m, cel_err *err) {
-  cel_err missing = {0};
-  cel_mlx_weight *embed = cel_mlx_weight_of(m, CEL_W_EMBED, -1), *head = cel_mlx_weight_of(m, CEL_W_HEAD, -1);
-  cel_status s = one(m, CEL_W_EMBED, -1, err);
-  if (s != CEL_OK && s != CEL_NOT_FOUND) return s;
-  cel_status t = one(m, CEL_W_HEAD, -1, &missing);
-  if (t != CEL_OK && t != CEL_NOT_FOUND) {
-    if (err) *err = missing;
-    return t;
-  }
-  if (!embed->present && !head->present) return s;
-  if (!embed->present) *embed = *head;
-  if (!head->present) *head = *embed;
-  m->base.vocab = head->rows;
-  return CEL_OK;
+static cel_status take(void *m, cel_weight_role role, int layer, cel_err *err) { return one(m, role, layer, err); }
+
+static bool has(void *m, cel_weight_role role) { return cel_mlx_weight_of(m, role, -1)->present; }
+
+static void share(void *m, cel_weight_role from, cel_weight_role to) {
+  *cel_mlx_weight_of(m, to, -1) = *cel_mlx_weight_of(m, from, -1);
 }
 
 cel_status cel_mlx_load_weights(cel_mlx_model *m, cel_err *err) {
+  static const cel_weight_taker taker = {take, has, share};
   const cel_arch *a = &m->base.arch;
   m->weights = calloc((size_t)(a->n_layers + 1) * CEL_W_COUNT, sizeof *m->weights);
   if (!m->weights) return cel_fail_oom(err, "a model's weights");
-  CEL_TRY(embedding_and_head(m, err));
-  for (int role = CEL_W_PLE_EMBED; role <= CEL_W_PLE_NORM; role++) CEL_TRY(one(m, (cel_weight_role)role, -1, err));
-  for (int layer = 0; layer < a->n_layers; layer++) {
-    for (int role = CEL_W_FIRST_OF_LAYER; role < CEL_W_COUNT; role++) CEL_TRY(one(m, (cel_weight_role)role, layer, err));
-  }
-  return one(m, CEL_W_FINAL_NORM, -1, err);
+  CEL_TRY(cel_arch_take_weights(a, true, &taker, m, err));
+  m->base.vocab = cel_mlx_weight_of(m, CEL_W_HEAD, -1)->rows;
+  return CEL_OK;
 }
 
 void cel_mlx_release_weights(cel_mlx_model *m) {

@@ -1,6 +1,7 @@
 // With peak.cc the only C++ of the project. Each function is a try around one call of MLX's.
 #include <mlx/mlx.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -255,8 +256,13 @@ int64_t cel_mlx_limit_memory(int64_t bytes) { return static_cast<int64_t>(mx::se
 
 void cel_mlx_wire(int64_t bytes) {
   try {
-    if (mx::metal::is_available()) mx::set_wired_limit(static_cast<size_t>(bytes));
-  } catch (...) {  // more than the system allows: the weights are paged like any memory
+    if (!mx::metal::is_available()) return;
+    const auto &about = mx::gpu::device_info(0);
+    auto most = about.find("max_recommended_working_set_size");
+    const size_t *limit = most == about.end() ? nullptr : std::get_if<size_t>(&most->second);
+    size_t want = static_cast<size_t>(bytes);
+    mx::set_wired_limit(limit ? std::min(want, *limit) : want);
+  } catch (...) {  // an older system: the weights are paged like any memory
   }
 }
 

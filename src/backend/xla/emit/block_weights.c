@@ -125,38 +125,17 @@ static cel_status one(cel_emit *e, cel_weight_role role, int layer, cel_err *err
   return s.bias ? find_vector(e, name, n, &w->bias, err) : CEL_OK;
 }
 
-// The embedding and the head may be one tensor (text-architectures §1.7): where one of the two files is
-// missing the other serves for both.
-static cel_status embedding_and_head(cel_emit *e, cel_err *err) {
-  cel_err missing = {0};
-  cel_emit_weight *embed = cel_emit_weight_of(e, CEL_W_EMBED, -1), *head = cel_emit_weight_of(e, CEL_W_HEAD, -1);
-  cel_status s = one(e, CEL_W_EMBED, -1, err);
-  if (s != CEL_OK && s != CEL_NOT_FOUND) return s;
-  if (e->options.logits != CEL_LOGITS_NONE || !embed->present) {
-    cel_status t = one(e, CEL_W_HEAD, -1, &missing);
-    if (t != CEL_OK && t != CEL_NOT_FOUND) {
-      if (err) *err = missing;
-      return t;
-    }
-  }
-  if (!embed->present && !head->present) return s;
-  if (!embed->present) *embed = *head;
-  if (!head->present) *head = *embed;
-  return CEL_OK;
-}
+static cel_status take(void *e, cel_weight_role role, int layer, cel_err *err) { return one(e, role, layer, err); }
 
-static cel_status all(cel_emit *e, cel_err *err) {
-  CEL_TRY(embedding_and_head(e, err));
-  for (int role = CEL_W_PLE_EMBED; role <= CEL_W_PLE_NORM; role++) CEL_TRY(one(e, (cel_weight_role)role, -1, err));
-  for (int layer = 0; layer < e->arch->n_layers; layer++) {
-    for (int role = CEL_W_FIRST_OF_LAYER; role < CEL_W_COUNT; role++) {
-      CEL_TRY(one(e, (cel_weight_role)role, layer, err));
-    }
-  }
-  return e->options.logits == CEL_LOGITS_NONE ? CEL_OK : one(e, CEL_W_FINAL_NORM, -1, err);
+static bool has(void *e, cel_weight_role role) { return cel_emit_weight_of(e, role, -1)->present; }
+
+static void share(void *e, cel_weight_role from, cel_weight_role to) {
+  *cel_emit_weight_of(e, to, -1) = *cel_emit_weight_of(e, from, -1);
 }
 
 void cel_emit_weight_arguments(cel_emit *e) {
+  static const cel_weight_taker taker = {take, has, share};
+  bool logits = e->options.logits != CEL_LOGITS_NONE;
   cel_err err = {0};
-  if (all(e, &err) != CEL_OK) cel_hlo_refuse(&e->b, err.status, "%s", err.text);
+  if (cel_arch_take_weights(e->arch, logits, &taker, e, &err) != CEL_OK) cel_hlo_refuse(&e->b, err.status, "%s", err.text);
 }
