@@ -283,7 +283,9 @@ cel_status cel_checkpoint_finish_adapter(cel_checkpoint *c, cel_err *err) {
   if (!c->adapter || !c->config || !cel_arch_family_of(c->config)) return CEL_OK;
   cel_arena_init(&arena);
   cel_status s = CEL_OK;
-  if (cel_arch_from_config(c->config, NULL, &arena, &arch, &told) == CEL_OK) s = finish_pairs(c, &arch, err);
+  cel_status described = cel_arch_from_config(c->config, NULL, &arena, &arch, &told);
+  if (described == CEL_OK) s = finish_pairs(c, &arch, err);
+  if (described == CEL_OOM) s = cel_fail_oom(err, "a model's description");
   cel_arena_deinit(&arena);
   return s;
 }

@@ -246,12 +246,14 @@ cel_status cel_checkpoint_arrange(cel_checkpoint *c, cel_err *err) {
   cel_arch arch;
   cel_err told;
   cel_arena_init(&arena);
-  cel_status s = CEL_OK;
-  if (cel_arch_from_config(c->config, NULL, &arena, &arch, &told) == CEL_OK) {
+  cel_status s = cel_arch_from_config(c->config, NULL, &arena, &arch, &told);
+  if (s == CEL_OK) {
     arranging a = {.c = c, .arch = &arch, .rules = family->files, .out = {.arena = &c->priv->arena}, .err = err};
     s = arrange_tensors(&a);
     if (s == CEL_OK) s = arrange_overrides(&a);
     cel_tensor_list_deinit(&a.out);
+  } else {
+    s = s == CEL_OOM ? cel_fail_oom(err, "a model's description") : CEL_OK;
   }
   cel_arena_deinit(&arena);
   return s;

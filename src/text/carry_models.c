@@ -60,7 +60,7 @@ static void read_unigram_norm(cel_carrier *c, const cel_json *step, const char *
   const char *content = cel_json_string(step, "content", "");
   if (cel_carry_is(step, "Precompiled")) {
     if (c->out->charsmap.n || c->out->merge_spaces == 1) *odd = "a precompiled normalizer behind others";
-    else if (!read_charsmap(c, cel_carry_str(cel_json_get(step, "precompiled_charsmap")))) *odd = "a normalizer that memory is too small for";
+    else c->oom |= !read_charsmap(c, cel_carry_str(cel_json_get(step, "precompiled_charsmap")));
   } else if (cel_carry_is(step, "Strip") || (cel_carry_is(step, "Replace") && (!strcmp(regex, " {2,}") || !strcmp(regex, AT_ENDS)))) {
     c->out->merge_spaces = 1;
   } else if (cel_carry_is(step, "Prepend") && !strcmp(cel_json_string(step, "prepend", ""), CEL_SPACE_MARK)) {
@@ -94,6 +94,7 @@ cel_status cel_carry_unigram_kind(cel_carrier *c) {
   if (!odd && !c->spm) odd = "a Unigram model without U+2581 for spaces";
   if (!odd && c->out->merge_spaces && !c->out->add_space_prefix) odd = "a Unigram model whose spaces are made one without one ahead of a text";
   c->spm = false;
+  if (c->oom) return cel_fail_oom(c->err, "a normalizer");
   return odd ? cel_carry_refuse(c, odd) : CEL_OK;
 }
 

@@ -15,6 +15,7 @@ typedef struct cel_carrier {  // to GGUF
   cel_str *tokens;
   int32_t *types;
   bool spm;
+  bool oom;   // memory was lacking on the way
   cel_carry_note *note;
   void *context;
   cel_err *err;

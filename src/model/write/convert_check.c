@@ -14,6 +14,7 @@
 typedef struct comparison {
   const cel_arch *a, *b;
   const char *what;  // the first thing that differs
+  bool oom;          // there was no memory to compare with
   char text[160];
 } comparison;
 
@@ -120,7 +121,7 @@ static void compare_ropes(comparison *c, const cel_rope *x, const cel_rope *y, i
       if (fabsf(f[j] - g[j]) > 1e-5f * fabsf(f[j])) number(c, "a frequency of the rotation (rope_theta, rope_scaling)", f[j], g[j]);
     }
   }
-  if (!f) c->what = "(out of memory)";
+  if (!f) c->oom = true;
   free(f);
 }
 
@@ -128,7 +129,7 @@ static void compare_layers(comparison *c, bool windowless) {
   const cel_arch *a = c->a, *b = c->b;
   int64_t most = windowless ? a->window : a->max_position;
   bool slides = false;
-  for (int i = 0; !c->what && i < a->n_layers; i++) {
+  for (int i = 0; !c->what && !c->oom && i < a->n_layers; i++) {
     const cel_layer *x = &a->layers[i], *y = &b->layers[i];
     slides = slides || x->attention == CEL_ATTENTION_SLIDING;
     number(c, "what mixes tokens in a layer", x->mixer, y->mixer);
@@ -148,9 +149,10 @@ cel_status cel_arch_same(const cel_arch *a, const cel_arch *b, bool folded, bool
   compare_scales(&c);
   compare_blocks(&c);
   if (!c.what) compare_layers(&c, windowless);
+  if (c.oom) return cel_fail_oom(err, "a rotation");
   if (!c.what) return CEL_OK;
   return cel_fail(err, CEL_UNSUPPORTED, "the new files have no words for what this model of the family %s is: %s", a->family->name,
-                  c.text[0] ? c.text : c.what);
+                  c.text);
 }
 
 // ---- the new files' ---------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ static cel_status set_names(cel_out *o, const char *destination, cel_buf *lock, 
   cel_buf_printf(&o->partial, "%s/.%s.partial", o->parent.p, name);
   cel_buf_printf(&o->old, "%s/.%s.old", o->parent.p, name);
   cel_buf_printf(lock, "%s/.%s.lock", o->parent.p, name);
-  return o->partial.failed || o->old.failed || lock->failed ? cel_fail_oom(err, "a path") : CEL_OK;
+  return o->parent.failed || o->partial.failed || o->old.failed || lock->failed ? cel_fail_oom(err, "a path") : CEL_OK;
 }
 
 // A folder that somebody may want for something else than this model is not replaced.
