@@ -2,7 +2,7 @@
 """One model's emitted programs on several engines: speed, and how much each engine fused.
 
     bench/engines.py [--program build/xla-iree/mlxcel] [--prompt 512] [--gen 16] [--context 640] [--runs 3]
-                     [--case NAME[@PRECISION][+packed]]... [--json FILE] [--before CMD] MODEL
+                     [--case NAME[@PRECISION][+packed]]... [--json FILE] [--work DIR] [--before CMD] MODEL
 
 A case is an engine as MLXCEL_XLA_DEVICE names it, perhaps with a precision, and "+packed" for MLXCEL_XLA_QUANT=packed: "native@i16",
 "pjrt:cpu", "local-task+packed". Each runs in processes of its own: one that compiles, and lets the compiler say what it
@@ -170,11 +170,15 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--before", default="", help="a command ahead of the timed runs")
     parser.add_argument("--json")
+    parser.add_argument("--work", help="a folder where programs and counts stay, for the next time")
     a = parser.parse_args()
     print("| engine | kernels of a decode | kernels of a prefill of %d | decode, tok/s | prefill, tok/s | weights, MB | peak, MB |\n"
           "|---|---|---|---|---|---|---|" % a.prompt, flush=True)
     for word in a.case or CASES:
         with tempfile.TemporaryDirectory() as folder:
+            if a.work:
+                folder = os.path.join(os.path.abspath(a.work), re.sub(r"\W", "_", word))
+                os.makedirs(folder, exist_ok=True)
             row = measure(case_of(word, a, folder), a)
         if isinstance(row, str):
             print("%s: not here: %s" % (word, row), file=sys.stderr, flush=True)
