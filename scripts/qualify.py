@@ -63,10 +63,10 @@ class Engine:
             if self.precision:
                 self.env["MLXCEL_XLA_PRECISION"] = self.precision
 
-    def generate(self, model, ids, n, context=0):
-        """The reply, or a sentence. `context`: tokens of a session, 0: as many as this needs."""
+    def generate(self, model, ids, n, context=0, chunk=0):
+        """The reply, or a sentence. `context`: tokens of a session, 0: as many as this needs; `chunk`: of the prompt per run."""
         p = subprocess.run([self.program, "generate", "-m", model, *self.words, "--ids", ",".join(map(str, ids)), "-n", str(n), "--ignore-eos",
-                            "--temp", "0", "--ctx-size", str(context or len(ids) + n), "--json"], env=self.env, capture_output=True, text=True)
+                            "--temp", "0", "--ctx-size", str(context or len(ids) + n), "--prefill-chunk", str(chunk), "--json"], env=self.env, capture_output=True, text=True)
         if p.returncode:
             return (p.stderr.strip().splitlines() or ["exit %d" % p.returncode])[-1]
         return json.loads(p.stdout)
@@ -157,7 +157,7 @@ def find(name, a):
 
 # ---- runs ----------------------------------------------------------------------------------------------
 
-def compare(engine, model, reference, prompts):
+def compare(engine, model, reference, prompts, chunk):
     """(tokens compared, equal ones, what to say)"""
     with open(reference, encoding="utf-8") as f:
         source = json.load(f)
@@ -166,7 +166,7 @@ def compare(engine, model, reference, prompts):
     context = max(len(case["ids"]) + len(case["greedy"]) for case in cases)  # one for all: programs are compiled for it
     for i, case in enumerate(cases):
         want = case["greedy"]
-        reply = engine.generate(model, case["ids"], len(want), context)
+        reply = engine.generate(model, case["ids"], len(want), context, chunk)
         if isinstance(reply, str):
             return compared, equal, "failed: " + reply
         got = reply["ids"]
@@ -217,10 +217,10 @@ def row_of(engine, about, name, a):
         model, reference = find(name, a)
         if not model:
             return None, reference
-        compared, equal, said = compare(engine, model, reference, a.prompts)
+        compared, equal, said = compare(engine, model, reference, a.prompts, a.chunk)
         with open(reference, encoding="utf-8") as f:
             what = "sha256 %s; %s" % (digest(model), json.load(f)["source"])
-    if name == "families" and a.chunk:
+    if a.chunk:
         about = dict(about, chunk=a.chunk)
     return dict(about, target=target(), checkpoint=name, reference=what, tokens=compared, equal=equal, result=said,
                 date=str(datetime.date.today()), seconds=round(time.time() - start)), ""
@@ -257,8 +257,8 @@ say when. A row of a machine with a GPU (CUDA, Metal) is made there by `scripts/
 
 *Equal / compared* counts tokens: a prompt's count ends at its first token that differs. *All small references* are the folders of
 `tests/data/oracle`, one model of every branch of every family and storage format: logits within each folder's tolerance, and
-64 greedy tokens of each prompt, which some engines got a token or two at a time, as the row says: there every size is a program
-that takes seconds to compile.
+64 greedy tokens of each prompt. *Prompts N at a time*: every number of tokens is a program, which takes some engines a minute to
+compile.
 
 | target | engine | device | precision | checkpoint | equal / compared | result | versions | date |
 |---|---|---|---|---|---|---|---|---|
@@ -269,7 +269,7 @@ def page(rows):
     text = INTRO
     for r in rows:
         device = " ".join(x for x in (r["runs_on"], r["isa"]) if x)
-        title = TITLES[r["checkpoint"]] + (", prompts %d at a time" % r["chunk"] if r.get("chunk") else "")
+        title = TITLES[r["checkpoint"]] + (", prompts %d token%s at a time" % (r["chunk"], "s" if r["chunk"] > 1 else "") if r.get("chunk") else "")
         text += "| %s | %s | %s | %s | %s | %d / %d | %s | %s | %s |\n" % (
             r["target"], r["engine"], device, r["precision"], title, r["equal"], r["tokens"], r["result"], r["versions"], r["date"])
     text += "\n## References\n\n"
@@ -299,7 +299,7 @@ def main():
     parser.add_argument("--python", default=os.environ.get("MLXCEL_TEST_PYTHON") or sys.executable)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--prompts", type=int, help="of each real checkpoint, only so many")
-    parser.add_argument("--chunk", type=int, default=0, help="of the small references: prompts come so many tokens at a time (tests/parity/engines.py)")
+    parser.add_argument("--chunk", type=int, default=0, help="prompts come so many tokens at a time: fewer programs where compiling takes seconds")
     parser.add_argument("--record", default=RECORD)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--path", choices=["smollm2-135m", "gemma3-270m"])
