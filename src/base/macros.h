@@ -8,6 +8,7 @@
 #define CEL_UNUSED __attribute__((unused))
 #define CEL_NOINLINE __attribute__((noinline))
 #define CEL_ALWAYS_INLINE inline __attribute__((always_inline))
+#define CEL_TARGET(isa) __attribute__((target(isa)))  // a function with instructions that its callers have asked for
 #define CEL_RESTRICT __restrict
 #define CEL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CEL_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -17,6 +18,7 @@
 #define CEL_UNUSED
 #define CEL_NOINLINE
 #define CEL_ALWAYS_INLINE inline
+#define CEL_TARGET(isa)
 #define CEL_RESTRICT
 #define CEL_LIKELY(x) (x)
 #define CEL_UNLIKELY(x) (x)

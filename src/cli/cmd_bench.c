@@ -1,59 +1,17 @@
-// mlxcel bench: prefill and decode speed of one model, beside what the machine can read.
+// mlxcel bench: prefill and decode speed of one model, beside what the machine can read and multiply.
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/weight_shape.h"
 #include "base/clock.h"
 #include "base/cpu.h"
-#include "base/pool.h"
+#include "cli/bench.h"
 #include "cli/cli.h"
 
 typedef struct figures {
   double prefill, decode, first_token_ms;
   double p50_ms, p95_ms;  // of the decode steps
 } figures;
-
-// ---- read bandwidth --------------------------------------------------------------------------------
-
-typedef struct reading {
-  const uint64_t *data;
-  int64_t words;
-  uint64_t sums[256];
-} reading;
-
-static void read_share(void *context, int member, int n) {
-  reading *r = context;
-  int64_t begin = r->words / n * member, end = member == n - 1 ? r->words : begin + r->words / n;
-  uint64_t s[8] = {0};
-  for (int64_t i = begin; i + 8 <= end; i += 8) {
-    for (int k = 0; k < 8; k++) s[k] += r->data[i + k];
-  }
-  r->sums[member] = s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
-}
-
-// Bytes per second all threads together read from memory: the best of several passes over 256 MiB.
-static double read_gb_s(int n_threads) {
-  enum { BYTES = 256 << 20, PASSES = 7 };
-  cel_pool *pool;
-  cel_err err;
-  reading r = {.words = BYTES / 8};
-  uint64_t *data = malloc(BYTES);
-  if (!data || cel_pool_new(n_threads, &pool, &err) != CEL_OK) {
-    free(data);
-    return 0;
-  }
-  memset(data, 1, BYTES);
-  r.data = data;
-  double best = 0;
-  for (int i = 0; i < PASSES; i++) {
-    double start = cel_now_ms();
-    cel_pool_run(pool, read_share, &r);
-    double ms = cel_now_ms() - start;
-    if (ms > 0 && BYTES / ms / 1e6 > best) best = BYTES / ms / 1e6;
-  }
-  cel_pool_free(pool);
-  free(data);
-  return best;
-}
 
 // ---- the model -------------------------------------------------------------------------------------
 
@@ -152,46 +110,150 @@ static cel_status all_runs(const cli_options *o, const cel_lm *lm, figures *out,
   return CEL_OK;
 }
 
-// `peak`: of the process before the bandwidth probe took its own memory.
-static void report(const cli_options *o, const cel_lm *lm, const figures *f, double gb_s, int64_t peak, cel_buf *b) {
+// ---- the report ------------------------------------------------------------------------------------
+
+static bool has_matrix(void *checkpoint, const char *module) {
+  cel_weight unused;
+  cel_err err = {0};
+  return cel_checkpoint_weight(checkpoint, module, &unused, &err) != CEL_NOT_FOUND;
+}
+
+static double products_of(const cel_lm *lm, cel_weight_role role, int layer) {
+  const cel_arch *a = &lm->arch;
+  if (!cel_arch_weight_wanted(a, role, layer, has_matrix, lm->checkpoint)) return 0;
+  cel_weight_shape s = cel_arch_weight_shape(a, role, layer);
+  if (s.kind == CEL_WEIGHT_VECTOR || s.kind == CEL_WEIGHT_TENSOR) return 0;
+  double one = (double)s.rows * (double)s.cols;
+  return s.kind == CEL_WEIGHT_STACK ? one * a->moe.top_k : s.kind == CEL_WEIGHT_HEADS ? one * (double)s.stack : one;
+}
+
+// Products with weights that a token takes, without the head's; attention multiplies beside them.
+static double products(const cel_lm *lm) {
+  double sum = products_of(lm, CEL_W_PLE_PROJECTION, -1);
+  for (int layer = 0; layer < lm->arch.n_layers; layer++) {
+    for (int role = CEL_W_FIRST_OF_LAYER; role < CEL_W_COUNT; role++) sum += products_of(lm, (cel_weight_role)role, layer);
+  }
+  return sum;
+}
+
+typedef struct report {
   cel_description d;
   cel_memory_report m;
-  lm->backend->describe(lm->model, &d);
-  lm->backend->memory(lm->model, &m);
-  double rate = f->decode / (double)o->rows, used = rate * (double)m.weights_bytes / 1e9;
-  if (!o->json) {
-    cel_buf_printf(b, "%s: %s %s, %s", lm->checkpoint->path, d.engine, *d.isa ? d.isa : d.device, d.precision);
-    if (d.n_threads > 0) cel_buf_printf(b, ", %d threads", d.n_threads);  // others have their own
-    cel_buf_addz(b, "\n");
-    cel_buf_printf(b, "prefill  %9.1f tok/s  (%lld tokens x %lld)\n", f->prefill, (long long)o->bench_prompt, (long long)o->rows);
-    cel_buf_printf(b, "decode   %9.1f tok/s  (%lld tokens x %lld), a step %.2f ms, 95 %% within %.2f ms\n", f->decode,
-                   (long long)o->bench_gen, (long long)o->rows, f->p50_ms, f->p95_ms);
-    cel_buf_printf(b, "reads    %9.1f GB/s of weights in decode, %.1f GB/s the machine's best (%.0f %%)\n", used, gb_s,
-                   gb_s > 0 ? 100 * used / gb_s : 0);
-    cel_buf_printf(b, "load %.1f ms, first token %.1f ms, peak memory %.1f MiB\n", lm->open_ms + lm->load_ms, f->first_token_ms,
-                   (double)peak / 1048576.0);
-    return;
-  }
+  double read, f32, i16;                  // what the machine can, in 1e9 a second
+  double used_read, used_prefill, used_decode;  // what the model did
+  int64_t peak;                           // of the process before the probes took their own memory
+} report;
+
+// Integers multiply where activations are integers.
+static double limit_of(const report *r) { return r->d.precision[0] == 'i' ? r->i16 : r->f32; }
+
+static report measure(const cli_options *o, const cel_lm *lm, const figures *f) {
+  report r = {.peak = cel_peak_rss_bytes()};
+  lm->backend->describe(lm->model, &r.d);
+  lm->backend->memory(lm->model, &r.m);
+  int n_threads = r.d.n_threads > 0 ? r.d.n_threads : cel_cpu_cores();
+  r.read = bench_read_gb_s(n_threads);
+  r.f32 = bench_f32_gmul_s(n_threads);
+  r.i16 = bench_i16_gmul_s(n_threads);
+  double layers = products(lm), head = (double)lm->arch.vocab * lm->arch.hidden;
+  r.used_read = f->decode / (double)o->rows * (double)r.m.weights_bytes / 1e9;
+  r.used_prefill = f->prefill * (layers + head / (double)o->bench_prompt) / 1e9;
+  r.used_decode = f->decode * (layers + head) / 1e9;
+  return r;
+}
+
+static double percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
+
+static void in_words(const cli_options *o, const cel_lm *lm, const figures *f, const report *r, cel_buf *b) {
+  const cel_description *d = &r->d;
+  cel_buf_printf(b, "%s: %s %s, %s", lm->checkpoint->path, d->engine, *d->isa ? d->isa : d->device, d->precision);
+  if (d->n_threads > 0) cel_buf_printf(b, ", %d threads", d->n_threads);  // others have their own
+  cel_buf_printf(b, "\nprefill  %9.1f tok/s  (%lld tokens x %lld)\n", f->prefill, (long long)o->bench_prompt, (long long)o->rows);
+  cel_buf_printf(b, "decode   %9.1f tok/s  (%lld tokens x %lld), a step %.2f ms, 95 %% within %.2f ms\n", f->decode,
+                 (long long)o->bench_gen, (long long)o->rows, f->p50_ms, f->p95_ms);
+  cel_buf_printf(b, "reads    %9.1f GB/s of weights in decode, %.1f GB/s the machine's best (%.0f %%)\n", r->used_read, r->read,
+                 percent(r->used_read, r->read));
+  cel_buf_printf(b, "products %9.1f G/s with weights in prefill, %.1f in decode; in registers the CPU does %.0f of i16, %.0f of f32 (%.0f %%)\n",
+                 r->used_prefill, r->used_decode, r->i16, r->f32, percent(r->used_prefill, limit_of(r)));
+  cel_buf_printf(b, "load %.1f ms, first token %.1f ms, peak memory %.1f MiB\n", lm->open_ms + lm->load_ms, f->first_token_ms,
+                 (double)r->peak / 1048576.0);
+}
+
+enum { FIGURES = 18 };
+
+static void figures_of(const cel_lm *lm, const figures *f, const report *r, bench_figure *out) {
+  const bench_figure all[FIGURES] = {
+      {"prefill_tok_s", f->prefill}, {"decode_tok_s", f->decode}, {"step_p50_ms", f->p50_ms}, {"step_p95_ms", f->p95_ms},
+      {"read_gb_s", r->read}, {"decode_gb_s", r->used_read}, {"decode_of_read", percent(r->used_read, r->read) / 100},
+      {"f32_gmul_s", r->f32}, {"i16_gmul_s", r->i16}, {"prefill_gmul_s", r->used_prefill}, {"decode_gmul_s", r->used_decode},
+      {"prefill_of_gmul", percent(r->used_prefill, limit_of(r)) / 100}, {"load_ms", lm ? lm->open_ms + lm->load_ms : 0},
+      {"first_token_ms", f->first_token_ms}, {"peak_rss", (double)r->peak}, {"weights_bytes", (double)r->m.weights_bytes},
+      {"kv_bytes", (double)r->m.kv_bytes}, {"arena_bytes", (double)r->m.arena_bytes}};
+  memcpy(out, all, sizeof all);
+}
+
+static void in_json(const bench_figure *all, const cel_json *settings, cel_buf *b) {
   cel_buf_addc(b, '{');
-  cli_add_ms(b, "prefill_tok_s", f->prefill);
-  cli_add_ms(b, "decode_tok_s", f->decode);
-  cli_add_ms(b, "step_p50_ms", f->p50_ms);
-  cli_add_ms(b, "step_p95_ms", f->p95_ms);
-  cli_add_ms(b, "read_gb_s", gb_s);
-  cli_add_ms(b, "decode_gb_s", used);
-  cli_add_ms(b, "load_ms", lm->open_ms + lm->load_ms);
-  cli_add_ms(b, "first_token_ms", f->first_token_ms);
-  cel_buf_printf(b, ",\"peak_rss\":%lld,\"prompt\":%lld,\"generated\":%lld,\"rows\":%lld,\"threads\":%d", (long long)peak,
-                 (long long)o->bench_prompt, (long long)o->bench_gen, (long long)o->rows, d.n_threads);
-  cel_buf_printf(b, ",\"weights_bytes\":%lld,\"kv_bytes\":%lld,\"arena_bytes\":%lld", (long long)m.weights_bytes,
-                 (long long)m.kv_bytes, (long long)m.arena_bytes);
-  cli_add_key(b, "engine");
-  cel_json_add_string(b, cel_str_of(d.engine));
-  cli_add_key(b, "isa");
-  cel_json_add_string(b, cel_str_of(d.isa));
-  cli_add_key(b, "precision");
-  cel_json_add_string(b, cel_str_of(d.precision));
-  cel_buf_addz(b, "}\n");
+  for (int i = 0; i < FIGURES; i++) {
+    bool whole = strstr(all[i].key, "_bytes") || !strcmp(all[i].key, "peak_rss");
+    if (!whole) {
+      cli_add_ms(b, all[i].key, all[i].value);
+      continue;
+    }
+    cli_add_key(b, all[i].key);
+    cel_buf_printf(b, "%.0f", all[i].value);
+  }
+  size_t k;
+  cel_str name;
+  cel_json *v;
+  cel_json_object_foreach(settings, k, name, v) {
+    cli_add_key(b, name.p);
+    if (cel_json_is_string(v)) cel_json_add_string(b, cel_str_of(cel_json_string_value(v)));
+    else cel_buf_printf(b, "%lld", (long long)cel_json_integer_value(v));
+  }
+}
+
+// What a comparison should find the same.
+static cel_json *settings_of(const cli_options *o, const report *r) {
+  cel_json *s = cel_json_object();
+  int bad = cel_json_object_set_new(s, "prompt", cel_json_integer(o->bench_prompt));
+  bad |= cel_json_object_set_new(s, "generated", cel_json_integer(o->bench_gen));
+  bad |= cel_json_object_set_new(s, "rows", cel_json_integer(o->rows));
+  bad |= cel_json_object_set_new(s, "threads", cel_json_integer(r->d.n_threads));
+  bad |= cel_json_object_set_new(s, "engine", cel_json_string_of(r->d.engine));
+  bad |= cel_json_object_set_new(s, "isa", cel_json_string_of(r->d.isa));
+  bad |= cel_json_object_set_new(s, "precision", cel_json_string_of(r->d.precision));
+  if (!bad) return s;
+  cel_json_decref(s);
+  return NULL;
+}
+
+static cel_status say(const cli_options *o, const cel_lm *lm, const figures *f, const cel_json *former, cel_buf *b, cel_err *err) {
+  report r = measure(o, lm, f);
+  bench_figure all[FIGURES];
+  figures_of(lm, f, &r, all);
+  cel_json *settings = settings_of(o, &r);
+  if (!settings) return cel_fail_oom(err, "a report");
+  if (o->json) in_json(all, settings, b);
+  else in_words(o, lm, f, &r, b);
+  if (former) bench_compare(former, o->bench_compare, all, FIGURES, settings, o->json, b);
+  if (o->json) cel_buf_addz(b, "}\n");
+  cel_json_decref(settings);
+  return CEL_OK;
+}
+
+static int run(const cli_options *o, const cel_json *former, cel_err *err) {
+  cel_lm *lm;
+  int64_t context = o->context ? o->context : o->bench_prompt + o->bench_gen + 8;
+  if (cli_open(o, true, false, (int)o->rows, context, &lm, err) != CEL_OK) return cli_fail(err);
+  figures f;
+  cel_buf b = {0};
+  cel_status s = all_runs(o, lm, &f, err);
+  if (s == CEL_OK) s = say(o, lm, &f, former, &b, err);
+  int status = s == CEL_OK ? cli_print(&b, err) : cli_fail(err);
+  if (s != CEL_OK) cel_buf_deinit(&b);
+  cel_lm_close(lm);
+  return status;
 }
 
 int cmd_bench(const cli_options *o) {
@@ -200,21 +262,11 @@ int cmd_bench(const cli_options *o) {
     return cli_usage("bench takes -p of at least 1, -n of at least 0 and -b from 1 to 256");
   }
   cel_err err = {0};
-  cel_lm *lm;
-  int64_t context = o->context ? o->context : o->bench_prompt + o->bench_gen + 8;
-  if (cli_open(o, true, false, (int)o->rows, context, &lm, &err) != CEL_OK) return cli_fail(&err);
-  figures f;
-  int status = EXIT_OK;
-  if (all_runs(o, lm, &f, &err) != CEL_OK) {
-    status = cli_fail(&err);
-  } else {
-    cel_buf b = {0};
-    cel_description d;
-    lm->backend->describe(lm->model, &d);
-    int64_t peak = cel_peak_rss_bytes();
-    report(o, lm, &f, read_gb_s(d.n_threads > 0 ? d.n_threads : cel_cpu_cores()), peak, &b);
-    status = cli_print(&b, &err);
-  }
-  cel_lm_close(lm);
+  cel_json *former = NULL;
+  bench_figure names[FIGURES];
+  figures_of(NULL, &(figures){0}, &(report){.d = {.precision = ""}}, names);
+  if (o->bench_compare && bench_load(o->bench_compare, names, FIGURES, &former, &err) != CEL_OK) return cli_fail(&err);
+  int status = run(o, former, &err);
+  cel_json_decref(former);
   return status;
 }

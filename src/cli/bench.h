@@ -1,0 +1,32 @@
+// What mlxcel bench measures beside the model: the machine it runs on, and how a former report compares.
+#ifndef CEL_CLI_BENCH_H
+#define CEL_CLI_BENCH_H
+
+#include "base/json.h"
+#include "base/str.h"
+
+// ---- the machine (bench_machine.c): 0 where there is no memory or no thread for it ---------------------------
+
+// Bytes per second all threads together read from memory, in 1e9: the best of several passes over 256 MiB.
+double bench_read_gb_s(int n_threads);
+// Products with their sums per second of all threads together, in 1e9, operands in registers, by the widest instructions of
+// this processor: of f32, and of 16-bit integers into 32-bit sums. The best of several passes.
+double bench_f32_gmul_s(int n_threads);
+double bench_i16_gmul_s(int n_threads);
+
+// ---- a former report (bench_compare.c) -----------------------------------------------------------------------
+
+// A figure of a report: a member of the JSON object.
+typedef struct bench_figure {
+  const char *key;
+  double value;
+} bench_figure;
+
+enum { BENCH_ALWAYS = 2 };  // the first ones, which every report has
+// Reads what `mlxcel bench --json` wrote; the caller owns *out. Refuses what is no such report, naming the member.
+CEL_MUST_CHECK cel_status bench_load(const char *path, const bench_figure *figures, int n, cel_json **out, cel_err *err);
+// This report over the former one, figure by figure: lines of text, or the members "compared" and "differs" (what was not the
+// same for both: settings, a JSON object of this run). Figures the former one has not, or as 0, are left out.
+void bench_compare(const cel_json *former, const char *path, const bench_figure *figures, int n, const cel_json *now, bool json, cel_buf *b);
+
+#endif
