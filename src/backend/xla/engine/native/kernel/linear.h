@@ -78,6 +78,8 @@ static inline int cel_lin_element(int unit, int p) { return unit / 16 * (p % 16)
 //   integers: int16 q[units * U], or int8 (cel_lin_bytes, cel_lin_byte_at) | int32 total[units][2 halves] of them |
 //     float scale[units up to 8s] | float sum[same * sums]
 //   F32: float x[units * U], in the order of positions
+// What packs a row multiplies it: the tables of arm64 keep these places and sizes, but order the integers of a unit their own way
+// (arm_pack.h).
 static inline int64_t cel_lin_totals_at(const cel_linear *w) {
   return cel_lin_units(w) * cel_lin_unit(w) * (cel_lin_bytes(w) ? 1 : 2);
 }

@@ -14,6 +14,12 @@ typedef enum lin_kind {
   K_AFFINE2, K_AFFINE3, K_AFFINE4, K_AFFINE4_G32, K_AFFINE5, K_AFFINE6, K_AFFINE8
 } lin_kind;
 enum { LIN_KINDS = K_AFFINE8 + 1 };
+// Weights that are small integers with scales: what most files have, and the others. Lists of two halves compile in half the time.
+#define CEL_LIN_COMMON_KINDS(X) \
+  X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K) X(AFFINE8) X(AFFINE4) X(AFFINE4_G32)
+#define CEL_LIN_SMALL_KINDS(X)                                                                                   \
+  X(Q2_K) X(Q3_K) X(IQ4_NL) X(IQ4_XS) X(MXFP4) X(TQ1_0) X(TQ2_0) X(Q8_1) X(Q8_K) X(AFFINE2) X(AFFINE3) X(AFFINE5) \
+  X(AFFINE6) X(MLX_MXFP4) X(MLX_NVFP4)
 
 static inline lin_kind kind_of(const cel_linear *w) {
   if (w->format != CEL_LIN_AFFINE) return (lin_kind)w->format;

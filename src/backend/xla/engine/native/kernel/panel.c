@@ -41,8 +41,9 @@ void cel_panel_mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stri
   for (int64_t i = 0; i < n_tokens; i += TOKENS)
     for (int64_t u = 0; u < units; u += block) {
       const uint8_t *row = packed + i * pack_stride;
-      const cel_panel_tile t = {.units = CEL_MIN(block, units - u), .x_stride = pack_stride, .y_stride = y_stride,
-                                .x = row + u * unit_bytes, .total = row + cel_lin_totals_at(w) + u * 8,
+      const cel_panel_tile t = {.w = w, .units = CEL_MIN(block, units - u), .x_stride = pack_stride,
+                                .y_stride = y_stride, .x = row + u * unit_bytes,
+                                .total = row + cel_lin_totals_at(w) + u * 8,
                                 .xs = row + cel_lin_scales_at(w) + u * 4, .xsum = row + cel_lin_sums_at(w) + u * sums * 4,
                                 .y = y + i * y_stride};
       multiply_block(&p, t, CEL_MIN(TOKENS, n_tokens - i), u);

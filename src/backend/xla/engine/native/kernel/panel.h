@@ -28,6 +28,7 @@ typedef struct cel_panel {
 _Static_assert(sizeof(cel_panel) <= CEL_LIN_BLOCK_BYTES, "the scratch of a linear kernel holds a panel");
 
 typedef struct cel_panel_tile {
+  const cel_linear *w;
   const cel_panel *panel;
   int64_t units;                         // in the panel
   const uint8_t *x, *xs, *xsum, *total;  // of the first token and the panel's first unit

@@ -126,13 +126,12 @@ void cel_avx2_linear_pack(const cel_linear *w, const float *x, int64_t x_stride,
 
 // ---- formats ----------------------------------------------------------------------------------------
 
-#define KINDS(X) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1) X(Q8_0) X(Q4_K) X(Q5_K) X(Q6_K) X(AFFINE8) X(AFFINE4) X(AFFINE4_G32)
-KINDS(CEL_AVX2_MUL)
+CEL_LIN_COMMON_KINDS(CEL_AVX2_MUL)
 
 void cel_avx2_linear_mul_panels(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                                 int64_t y_stride, int64_t row_begin, int64_t row_end, cel_panel_multiply *const *panels,
                                 void *scratch) {
-  static mul_body *const bodies[LIN_KINDS] = {KINDS(CEL_AVX2_BODY)};
+  static mul_body *const bodies[LIN_KINDS] = {CEL_LIN_COMMON_KINDS(CEL_AVX2_BODY)};
   mul_body *body = bodies[kind_of(w)];
   if (!cel_lin_integers(w)) {
     cel_avx2_linear_mul_f32(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch);

@@ -125,17 +125,11 @@ static CEL_ALWAYS_INLINE void widen_fp8(const cel_linear *w, int64_t row, float 
     _mm256_storeu_ps(out + i, _mm256_mul_ps(e4m3(widen_bytes(p + i)), set8(cel_lin_float(scales, CEL_LIN_F32, i / w->group))));
 }
 
-// KIND(f) for every kind of weights that are small integers with scales.
-#define QUANTIZED_KINDS \
-  KIND(K_Q4_0) KIND(K_Q4_1) KIND(K_Q5_0) KIND(K_Q5_1) KIND(K_Q8_0) KIND(K_Q4_K) KIND(K_Q5_K) KIND(K_Q6_K) \
-  KIND(K_Q2_K) KIND(K_Q3_K) KIND(K_IQ4_NL) KIND(K_IQ4_XS) KIND(K_MXFP4) KIND(K_TQ1_0) KIND(K_TQ2_0) KIND(K_Q8_1) \
-  KIND(K_Q8_K) KIND(K_AFFINE2) KIND(K_AFFINE3) KIND(K_AFFINE4) KIND(K_AFFINE4_G32) KIND(K_AFFINE5) KIND(K_AFFINE6) \
-  KIND(K_AFFINE8) KIND(K_MLX_MXFP4) KIND(K_MLX_NVFP4)
-
 static CEL_NOINLINE void widen_row(const cel_linear *w, int64_t row, float *out) {
   switch (kind_of(w)) {
-#define KIND(f) case f: widen_quantized(f, w, row, out); break;
-    QUANTIZED_KINDS
+#define KIND(f) case K_##f: widen_quantized(K_##f, w, row, out); break;
+    CEL_LIN_COMMON_KINDS(KIND)
+    CEL_LIN_SMALL_KINDS(KIND)
 #undef KIND
     case K_F32: widen_plain(w, CEL_LIN_F32, row, out); break;
     case K_F16: widen_plain(w, CEL_LIN_F16, row, out); break;
@@ -156,8 +150,9 @@ static CEL_ALWAYS_INLINE void row_plain(const cel_linear *w, int type, int64_t r
 
 void cel_avx2_linear_row(const cel_linear *w, int64_t row, float *out) {
   switch (kind_of(w)) {
-#define KIND(f) case f: widen_ordered(f, w, row, out); break;
-    QUANTIZED_KINDS
+#define KIND(f) case K_##f: widen_ordered(K_##f, w, row, out); break;
+    CEL_LIN_COMMON_KINDS(KIND)
+    CEL_LIN_SMALL_KINDS(KIND)
 #undef KIND
     case K_F32: row_plain(w, CEL_LIN_F32, row, out); break;
     case K_F16: row_plain(w, CEL_LIN_F16, row, out); break;
