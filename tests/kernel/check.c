@@ -101,14 +101,15 @@ static CEL_UNUSED cel_kernels overlaid(const cel_kernels *isa, const char *name)
   return k;
 }
 
-static void run_table(const cel_kernels *scalar, const cel_kernels *now, long *done, long *failed) {
-  check c = {.ref = scalar, .now = now, .random = 12345};
+static void run_table(const cel_kernels *now, int every, long *done, long *failed) {
+  check c = {.ref = &cel_kernels_scalar, .now = now, .random = 12345, .every = every};
   check_math(&c);
   check_linear(&c);
   check_dtypes(&c);
   check_attention(&c);
   check_recurrent(&c);
   printf("%-8s %ld checks, %ld failed\n", now->isa, c.done, c.failed);
+  fflush(stdout);
   *done += c.done;
   *failed += c.failed;
 }
@@ -122,6 +123,12 @@ int main(int argc, char **argv) {
     bench(&k, argc > 2 ? argv[2] : "");
     return 0;
   }
+  int every = 1;
+  if (argc > 2 && strcmp(argv[1], "--every") == 0) {
+    every = atoi(argv[2]) > 0 ? atoi(argv[2]) : 1;
+    argc -= 2;
+    argv += 2;
+  }
   for (int i = 0; i < CEL_COUNT(levels); i++) {
     uint32_t bits;
     cel_err err;
@@ -129,14 +136,14 @@ int main(int argc, char **argv) {
     if (cel_cpu_limit(cpu, levels[i], &bits, &err) != CEL_OK) continue;
     cel_kernels now = cel_kernels_for(bits);
     if (strcmp(now.isa, levels[i]) != 0) continue;  // the level adds no table
-    run_table(&cel_kernels_scalar, &now, &done, &failed);
+    run_table(&now, every, &done, &failed);
   }
 #ifdef CEL_EMULATED_AVX512
   cel_kernels emulated[] = {overlaid(&emulated_kernels_avx512, "avx512 (emulated)"),
                             overlaid(&emulated_kernels_vnni, "vnni (emulated)")};
   for (int i = 0; i < CEL_COUNT(emulated); i++)
-    if (argc == 1 || strcmp(argv[1], "emulated") == 0) run_table(&cel_kernels_scalar, &emulated[i], &done, &failed);
-#else
+    if (argc == 1 || strcmp(argv[1], "emulated") == 0) run_table(&emulated[i], every, &done, &failed);
+#elif defined(__x86_64__)
   printf("AVX-512 is not emulated: SIMDe was not found when this was built\n");
 #endif
   return failed || !done;

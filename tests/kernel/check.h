@@ -14,6 +14,7 @@ typedef struct check {
   const cel_kernels *ref, *now;  // scalar; the table under test
   uint64_t random;
   long done, failed;
+  int every, cases;  // of the products' cases one in `every` is checked; those seen so far
 } check;
 
 // `bytes` bytes between two pages that may not be touched; every second call the first byte lies against

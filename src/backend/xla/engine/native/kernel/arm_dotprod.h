@@ -1,4 +1,4 @@
-// What the files of the DOTPROD table share. Internal to kernel/.
+// What the files of the DOTPROD and I8MM tables share. Internal to kernel/.
 #ifndef CEL_XLA_NATIVE_KERNEL_ARM_DOTPROD_H
 #define CEL_XLA_NATIVE_KERNEL_ARM_DOTPROD_H
 
@@ -13,6 +13,6 @@ void cel_dotprod_linear_mul(const cel_linear *w, const uint8_t *packed, int64_t 
 void cel_dotprod_linear_mul_small(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                                   int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch);
 
-extern const cel_kernels cel_kernels_dotprod;
+extern const cel_kernels cel_kernels_dotprod, cel_kernels_i8mm;
 
 #endif

@@ -121,6 +121,4 @@ const cel_kernels cel_kernels_i8mm = {
   .linear_mul = mul,
 };
 
-extern const cel_kernels cel_kernels_i8mm;
-
 #endif
