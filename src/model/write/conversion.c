@@ -13,6 +13,10 @@ bool cel_conversion_is_raw(const cel_conversion *v) {
   return v->c->format == CEL_FORMAT_GGUF && v->o->to == CEL_FORMAT_GGUF;
 }
 
+bool cel_conversion_is_mlx(const cel_conversion *v) {
+  return v->o->to == CEL_FORMAT_SAFETENSORS && (v->o->scheme.kind == CEL_SCHEME_AFFINE || v->o->scheme.kind == CEL_SCHEME_MICRO);
+}
+
 // Names change, so the family must be one that has names on both sides.
 static cel_status find_family(cel_conversion *v, cel_err *err) {
   cel_status s = cel_arch_from_config(v->c->config, v->c->generation_config, &v->arena, &v->arch, err);
@@ -28,9 +32,20 @@ static cel_status check_names(const cel_conversion *v, cel_err *err) {
                   "converted yet", v->c->path, f->name);
 }
 
+// Experts of a folder: the loader has made stacks of them, whatever the files call them.
+static cel_status find_mixture(cel_conversion *v, cel_err *err) {
+  if (v->o->to == CEL_FORMAT_GGUF) return CEL_OK;
+  for (int64_t i = 0; i < v->c->n_tensors && !v->mixture; i++) v->mixture = strstr(v->c->tensors[i].name, ".experts.") != NULL;
+  if (!v->mixture) return CEL_OK;
+  cel_status s = cel_arch_from_config(v->c->config, v->c->generation_config, &v->arena, &v->arch, err);
+  if (s != CEL_OK) cel_err_prefix(err, "%s", v->c->path);
+  return s;
+}
+
 static cel_status prepare(cel_conversion *v, cel_err *err) {
   CEL_TRY(check_names(v, err));
   if (v->c->format != v->o->to) CEL_TRY(find_family(v, err));
+  else CEL_TRY(find_mixture(v, err));
   CEL_TRY(cel_conversion_plan(v, err));
   CEL_TRY(v->o->to == CEL_FORMAT_GGUF ? cel_conversion_make_head(v, err) : cel_conversion_make_config(v, err));
   return v->row ? cel_conversion_check(v, err) : CEL_OK;
@@ -82,7 +97,7 @@ static cel_status write_config(cel_conversion *v, cel_err *err) {
 }
 
 static cel_status begin_folder(cel_conversion *v, cel_err *err) {
-  bool mlx = v->o->scheme.kind == CEL_SCHEME_AFFINE || v->o->scheme.kind == CEL_SCHEME_MICRO;
+  bool mlx = cel_conversion_is_mlx(v);
   CEL_TRY(write_config(v, err));
   for (int i = 0; i < v->o->n_files; i++) {
     CEL_TRY(cel_out_add_whole(v->out, v->o->files[i].name, v->o->files[i].data, v->o->files[i].bytes, err));

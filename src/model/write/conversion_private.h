@@ -8,8 +8,9 @@ struct cel_conversion {
   const cel_checkpoint *c;
   const cel_conversion_options *o;
   cel_arena arena;
-  cel_arch arch;                  // where `row` is set
+  cel_arch arch;                  // where `row` is set, or `mixture`
   const cel_gguf_arch *row;       // the GGUF side's; NULL where names are not changed
+  bool mixture;                   // from folder to folder, with experts: their tensors change places
   bool window_cut;                // to GGUF: the context ends with the window
   cel_write_plan plan;
   cel_dtype plain;                // what becomes plain is this where neither source nor options say otherwise
@@ -36,6 +37,8 @@ CEL_MUST_CHECK cel_status cel_conversion_make_config(cel_conversion *v, cel_err 
 // read_back.c: opens what was written and compares every tensor's bytes with what was meant to be written.
 CEL_MUST_CHECK cel_status cel_conversion_read_back(const cel_conversion *v, cel_err *err);
 
+// In one of MLX's formats: experts are stacked, under mlx-lm's names.
+bool cel_conversion_is_mlx(const cel_conversion *v);
 // GGUF in, GGUF out: names and metadata stay as they are.
 bool cel_conversion_is_raw(const cel_conversion *v);
 

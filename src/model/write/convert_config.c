@@ -102,7 +102,7 @@ static cel_status rename_keys(const cel_conversion *v, cel_json *config, cel_err
     {"deepseek", "num_experts", "n_routed_experts"},    {"deepseek_v2", "num_experts", "n_routed_experts"},
     {"deepseek_v3", "num_experts", "n_routed_experts"}, {"glm4_moe", "num_experts", "n_routed_experts"},
     {"dots1", "num_experts", "n_routed_experts"},       {"ernie4_5_moe", "num_experts", "moe_num_experts"},
-    {"ernie4_5_moe", "num_experts_per_tok", "moe_k"},
+    {"ernie4_5_moe", "num_experts_per_tok", "moe_k"},   {"gpt_oss", "num_experts", "num_local_experts"},
   };
   for (int i = 0; i < CEL_COUNT(rows); i++) {
     const cel_json *value = cel_json_get(config, rows[i].from);

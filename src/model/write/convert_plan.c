@@ -22,10 +22,11 @@ static cel_dtype own_dtype(const cel_conversion *v, const cel_weight *w) {
 // ---- what is quantized ----------------------------------------------------------------------------------
 
 // Linears and embeddings. Norms are vectors; a matrix that is none of both is known by its name: convolutions,
-// positions, and routers, which choose experts and are left alone.
+// positions, and routers and gates of experts, which choose and are left alone.
 static bool is_weight_matrix(const char *name, int rank) {
   static const char *const others[] = {"norm", "conv1d", "position", "token_types", "ffn_gate_inp", "router", "ssm_", "rope_"};
   if (rank < 2 || !cel_str_ends(cel_str_of(name), CEL_STR(".weight"))) return false;
+  if (cel_str_ends(cel_str_of(name), CEL_STR(".gate.weight")) || cel_str_ends(cel_str_of(name), CEL_STR("expert_gate.weight"))) return false;
   for (int i = 0; i < CEL_COUNT(others); i++) {
     if (strstr(name, others[i])) return false;
   }
@@ -78,7 +79,7 @@ static cel_scheme choose(cel_conversion *v, const cel_move *m, const char *name)
 static float shift_of(const cel_conversion *v, cel_weight_role role, cel_str part) {
   static const cel_weight_role norms[] = {CEL_W_FINAL_NORM, CEL_W_ATTN_NORM, CEL_W_ATTN_POST_NORM, CEL_W_MLP_NORM,
                                           CEL_W_MLP_POST_NORM, CEL_W_Q_NORM, CEL_W_K_NORM};
-  if (!(v->row->traits & CEL_GGUF_PLUS_ONE) || !cel_str_is(part, ".weight")) return 0;
+  if (!v->row || !(v->row->traits & CEL_GGUF_PLUS_ONE) || !cel_str_is(part, ".weight")) return 0;
   for (int i = 0; i < CEL_COUNT(norms); i++) {
     if (role == norms[i]) return v->o->to == CEL_FORMAT_GGUF ? 1.0f : -1.0f;
   }
@@ -87,7 +88,7 @@ static float shift_of(const cel_conversion *v, cel_weight_role role, cel_str par
 
 static void set_order(const cel_conversion *v, cel_weight_role role, cel_move *m) {
   int64_t d = v->arch.head_dim;
-  if (!(v->row->traits & CEL_GGUF_NEIGHBOURS) || (role != CEL_W_Q && role != CEL_W_K) || m->from.rows % d != 0) return;
+  if (!v->row || !(v->row->traits & CEL_GGUF_NEIGHBOURS) || (role != CEL_W_Q && role != CEL_W_K) || m->from.rows % d != 0) return;
   m->order = v->o->to == CEL_FORMAT_GGUF ? CEL_ROWS_TO_NEIGHBOURS : CEL_ROWS_TO_HALVES;
   m->head_rows = d;
 }
@@ -104,19 +105,18 @@ cel_status cel_conversion_add(cel_conversion *v, cel_move *m, cel_weight_role ro
 // Rotations that GGUF keeps in tensors: what a folder says in its config.
 static bool is_rope_table(const char *name) { return cel_str_starts(cel_str_of(name), CEL_STR("rope_f")); }
 
-static bool has_experts(const char *name) {
-  return strstr(name, ".experts.") || strstr(name, ".switch_mlp.");
-}
-
 static cel_status add_tensor(cel_conversion *v, const cel_tensor *t, cel_err *err) {
   cel_move m = {0};
   bool skip;
   CEL_TRY(cel_write_plan_source(v->c, t, &m.from, &skip, err));
   if (skip || (v->row && is_rope_table(t->name))) return CEL_OK;
   if (v->row) return cel_conversion_translate(v, t, err);
-  if (has_experts(t->name) || !m.from.tensor->data) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"%s\": mixtures of experts are not converted from a folder to a folder yet (from "
-                    "and to GGUF they are)", t->file, cel_show(cel_str_of(t->name)).text);
+  cel_str part;
+  int64_t layer;
+  if (v->mixture && cel_role_of(&v->arch, t->name, &layer, &part) != CEL_W_COUNT) return cel_conversion_translate(v, t, err);
+  if (!m.from.tensor->data || t->swapped) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"%s\" is in parts, or turned round, and no weight that the family %s is known to have",
+                    t->file, cel_show(cel_str_of(t->name)).text, v->mixture ? v->arch.family->name : "?");
   }
   m.to = choose(v, &m, t->name);
   return cel_write_plan_add(&v->plan, &m, t->name, err);

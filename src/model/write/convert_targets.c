@@ -180,7 +180,8 @@ static cel_status emit_half(const target *x, cel_weight_role role, bool up) {
   cel_weight w;
   int64_t dims[CEL_TENSOR_MAX_RANK];
   char name[NAME_MOST];
-  CEL_TRY(gguf_name(x, x->v->arch.names[role], name));
+  if (to_gguf(x)) CEL_TRY(gguf_name(x, x->v->arch.names[role], name));
+  else if (!cel_form_write(cel_mlx_form_of(x->v->arch.model_type, role), x->at, x->part, name, sizeof name)) return no_name(x);
   CEL_TRY(open_tensor(x, x->t, &w));
   int rank = shape_of(x, &w, dims), rows = x->values ? rank - 1 : rank - 2;
   if (rows < 1 || dims[rows] % 2 != 0 || dims[rows] == 0) return bad_shape(x);
@@ -261,11 +262,16 @@ static cel_status plain_to_gguf(target *x) {
   return emit_whole(x, dims, rank, name);
 }
 
+static cel_status emit_halves(const target *x) {
+  CEL_TRY(emit_half(x, CEL_W_EXPERT_GATE, false));
+  return emit_half(x, CEL_W_EXPERT_UP, true);
+}
+
 static cel_status one_to_gguf(target *x) {
   switch (x->role) {
     case CEL_W_QKV: return emit_qkv(x);
     case CEL_W_KV_B: return x->v->row->traits & CEL_GGUF_SPLIT_KV ? emit_kv_parts(x) : plain_to_gguf(x);
-    case CEL_W_EXPERT_GATE_UP: CEL_TRY(emit_half(x, CEL_W_EXPERT_GATE, false)); return emit_half(x, CEL_W_EXPERT_UP, true);
+    case CEL_W_EXPERT_GATE_UP: return emit_halves(x);
     default: return plain_to_gguf(x);
   }
 }
@@ -286,17 +292,37 @@ static cel_status plain_to_folder(target *x) {
   CEL_TRY(open_tensor(x, x->t, &w));
   int rank = shape_of(x, &w, dims);
   if (x->role == CEL_W_CONV && rank == 2) dims[2] = dims[1], dims[1] = 1, rank = 3;
-  if (x->role == CEL_W_ROUTER_CORRECTION && own && rank == 1) dims[1] = dims[0], dims[0] = 1, rank = 2;  // Ernie's
+  if (x->role == CEL_W_ROUTER_CORRECTION && strstr(form, "moe_statics") && rank == 1) dims[1] = dims[0], dims[0] = 1, rank = 2;  // Ernie's
   return emit_whole(x, dims, rank, name);
+}
+
+// A stack of experts as mlx-lm has it.
+static cel_status stack_to_mlx(const target *x) {
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  cel_weight w;
+  if (!cel_form_write(cel_mlx_form_of(x->v->arch.model_type, x->role), x->at, x->part, name, sizeof name)) return no_name(x);
+  CEL_TRY(open_tensor(x, x->t, &w));
+  int rank = shape_of(x, &w, dims);
+  return emit_whole(x, dims, rank, name);
+}
+
+static cel_status fused_experts(const target *x) {
+  return cel_fail(x->err, CEL_UNSUPPORTED, "%s: tensor \"%s\": experts whose gate and up are one tensor are not converted to a folder of plain "
+                  "weights (quantized as MLX has them, and to GGUF, they are)", x->t->file, cel_show(cel_str_of(x->t->name)).text);
 }
 
 static cel_status one_to_folder(target *x) {
   const cel_arch *a = &x->v->arch;
   bool fused = cel_hf_form_of(a->model_type, CEL_W_EXPERT_GATE_UP) != NULL;
   char name[NAME_MOST];
+  if (cel_conversion_is_mlx(x->v) && cel_mlx_form_of(a->model_type, x->role)) return stack_to_mlx(x);
   switch (x->role) {
     case CEL_W_EMBED_Q: return emit_kv_whole(x);
     case CEL_W_UNEMBED_OUT: return CEL_OK;
+    case CEL_W_EXPERT_GATE_UP:
+      if (cel_conversion_is_mlx(x->v)) return emit_halves(x);
+      return fused ? plain_to_folder(x) : fused_experts(x);
     case CEL_W_EXPERT_UP: return fused ? CEL_OK : plain_to_folder(x);
     case CEL_W_EXPERT_GATE:
       if (!fused) return plain_to_folder(x);
@@ -311,9 +337,10 @@ cel_status cel_conversion_translate(cel_conversion *v, const cel_tensor *t, cel_
   x.role = cel_role_of(&v->arch, t->name, &x.at.i, &x.part);
   if (x.role == CEL_W_COUNT) return no_name(&x);
   x.values = t->rank < 2 || cel_str_is(x.part, ".bias");
-  if (v->arch.moe.interleaved && v->o->to != CEL_FORMAT_GGUF) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: models of the family %s are not converted from GGUF to a folder: Hugging Face's files have "
-                    "the rows of gate and up in turn, and input first", v->c->path, v->arch.family->name);
+  if (v->arch.moe.interleaved && v->o->to != CEL_FORMAT_GGUF && !cel_conversion_is_mlx(v)) {
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: models of the family %s are not converted to a folder of plain weights: Hugging Face's files have "
+                    "the rows of gate and up in turn, and input first; quantized as MLX has them (mlxcel quantize) they can be written",
+                    v->c->path, v->arch.family->name);
   }
   return to_gguf(&x) ? one_to_gguf(&x) : one_to_folder(&x);
 }

@@ -50,6 +50,13 @@ static const struct { const char *model_type; cel_weight_role role; const char *
   {"granitemoeshared", CEL_W_EXPERT_GATE_UP, LAYER "block_sparse_moe.input_linear"},
   {"qwen2_moe", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen2_moe", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
   {"qwen2_moe", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
+  {"qwen3_next", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen3_next", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
+  {"qwen3_next", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
+  {"qwen3_5_moe_text", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"},
+  {"qwen3_5_moe_text", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
+  {"qwen3_5_moe_text", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
+  {"exaone_moe", CEL_W_ROUTER_CORRECTION, LAYER "mlp.e_score_correction_bias"},
+  {"gpt_oss", CEL_W_ROUTER, LAYER "mlp.router"},
   {"ernie4_5_moe", CEL_W_ROUTER_CORRECTION, LAYER "mlp.moe_statics.e_score_correction_bias"},
   {"lfm2_moe", CEL_W_EXPERT_GATE, LAYER "feed_forward.experts.{e}.w1"}, {"lfm2_moe", CEL_W_EXPERT_UP, LAYER "feed_forward.experts.{e}.w3"},
   {"lfm2_moe", CEL_W_EXPERT_DOWN, LAYER "feed_forward.experts.{e}.w2"},
@@ -67,6 +74,30 @@ const char *cel_hf_form_of(const char *model_type, cel_weight_role role) {
     if (apart[i].role == role) return apart[i].form;
   }
   return NULL;
+}
+
+// mlx-lm's names of stacks, and of LFM2's dense layers beside them.
+static const struct { const char *model_type; int form; } stacks[] = {
+  {"mixtral", 1}, {"phimoe", 1}, {"granitemoe", 1}, {"granitemoeshared", 1}, {"lfm2_moe", 2}, {"gpt_oss", 3},
+};
+
+const char *cel_mlx_form_of(const char *model_type, cel_weight_role role) {
+#define STACK(block) {LAYER block ".gate_proj", LAYER block ".up_proj", LAYER block ".down_proj"}
+  static const char *const forms_of[][3] = {STACK("mlp.switch_mlp"), STACK("block_sparse_moe.switch_mlp"), STACK("feed_forward.switch_mlp"),
+                                            STACK("mlp.experts")};
+#undef STACK
+  static const cel_weight_role roles[] = {CEL_W_EXPERT_GATE, CEL_W_EXPERT_UP, CEL_W_EXPERT_DOWN};
+  static const cel_weight_role dense[] = {CEL_W_GATE, CEL_W_UP, CEL_W_DOWN};
+  static const char *const lfm2[] = {LAYER "feed_forward.gate_proj", LAYER "feed_forward.up_proj", LAYER "feed_forward.down_proj"};
+  int form = 0, part = 0;
+  for (int i = 0; i < CEL_COUNT(dense) && !strcmp(model_type, "lfm2_moe"); i++) {
+    if (dense[i] == role) return lfm2[i];
+  }
+  for (int i = 0; i < CEL_COUNT(stacks); i++) {
+    if (!strcmp(stacks[i].model_type, model_type)) form = stacks[i].form;
+  }
+  while (part < CEL_COUNT(roles) && roles[part] != role) part++;
+  return part < CEL_COUNT(roles) ? forms_of[form][part] : NULL;
 }
 
 static cel_weight_role match(const cel_arch *a, cel_str module, int64_t *layer) {
