@@ -27,6 +27,7 @@ enum { BENCH_ALWAYS = 2 };  // the first ones, which every report has
 CEL_MUST_CHECK cel_status bench_load(const char *path, const bench_figure *figures, int n, cel_json **out, cel_err *err);
 // This report over the former one, figure by figure: lines of text, or the members "compared" and "differs" (what was not the
 // same for both: settings, a JSON object of this run). Figures the former one has not, or as 0, are left out.
-void bench_compare(const cel_json *former, const char *path, const bench_figure *figures, int n, const cel_json *now, bool json, cel_buf *b);
+void bench_compare(const cel_json *former, const char *path, const bench_figure *figures, int n, const cel_json *now, bool json,
+                   cel_buf *b);
 
 #endif

@@ -59,7 +59,8 @@ static void add_differences(const cel_json *former, const cel_json *now, bool js
   if (json) cel_buf_addc(b, ']');
 }
 
-void bench_compare(const cel_json *former, const char *path, const bench_figure *figures, int n, const cel_json *now, bool json, cel_buf *b) {
+void bench_compare(const cel_json *former, const char *path, const bench_figure *figures, int n, const cel_json *now, bool json,
+                   cel_buf *b) {
   if (json) cli_add_key(b, "compared"), cel_buf_addc(b, '{');
   else cel_buf_printf(b, "against %s:\n", path);
   for (int i = 0; i < n; i++) {

@@ -173,8 +173,9 @@ static void in_words(const cli_options *o, const cel_lm *lm, const figures *f, c
                  (long long)o->bench_gen, (long long)o->rows, f->p50_ms, f->p95_ms);
   cel_buf_printf(b, "reads    %9.1f GB/s of weights in decode, %.1f GB/s the machine's best (%.0f %%)\n", r->used_read, r->read,
                  percent(r->used_read, r->read));
-  cel_buf_printf(b, "products %9.1f G/s with weights in prefill, %.1f in decode; in registers the CPU does %.0f of i16, %.0f of f32 (%.0f %%)\n",
-                 r->used_prefill, r->used_decode, r->i16, r->f32, percent(r->used_prefill, limit_of(r)));
+  cel_buf_printf(b, "products %9.1f G/s with weights in prefill, %.1f in decode;", r->used_prefill, r->used_decode);
+  cel_buf_printf(b, " in registers the CPU does %.0f of i16, %.0f of f32 (%.0f %%)\n", r->i16, r->f32,
+                 percent(r->used_prefill, limit_of(r)));
   cel_buf_printf(b, "load %.1f ms, first token %.1f ms, peak memory %.1f MiB\n", lm->open_ms + lm->load_ms, f->first_token_ms,
                  (double)r->peak / 1048576.0);
 }

@@ -113,7 +113,7 @@ static void a_run_without_memory_is_refused_and_can_be_tried_again(void **state)
   fixture f;
   cel_err err = {0};
   open_files(&f, "llama3");
-  cel_load_options o = {.context = 2 * LONG, .max_sessions = 2, .prefill_chunk = LONG};
+  cel_load_options o = {.context = 2 * LONG, .max_sessions = 2, .prefill_chunk = LONG, .device = "cpu"};
   if (cel_backend_mlx.load(&f.arch, f.checkpoint, &o, &f.model, &err) != CEL_OK) fail_msg("%s", err.text);
   for (int i = 0; i < LONG; i++) ids[i] = (i * 37 + 11) % 128;
   cel_prompt some = {ids, 20}, many = {ids, LONG};

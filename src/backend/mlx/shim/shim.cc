@@ -139,8 +139,9 @@ void expect_memory(const cel_mlx *c, const std::vector<mx::array> &wanted) {
   void *probe = std::malloc(need);
   std::free(probe);
   if (probe && (need <= limit && active <= limit - need)) return;
-  throw too_much("out of memory: " + std::to_string(need / mib) + " MiB are needed at once beside " + std::to_string(active / mib) +
-                 " MiB in use, of " + std::to_string(limit / mib) + " MiB that MLX may take (shorter chunks of a prompt need less: --prefill-chunk)");
+  throw too_much("out of memory: " + std::to_string(need / mib) + " MiB are needed at once beside " +
+                 std::to_string(active / mib) + " MiB in use, of " + std::to_string(limit / mib) +
+                 " MiB that MLX may take (shorter chunks of a prompt need less: --prefill-chunk)");
 }
 
 std::optional<mx::array> maybe(const cel_mlx_array *x) {
