@@ -4,6 +4,19 @@
 
 #include "base/env.h"
 
+// Bytes of "0.32" of "0.32.4".
+static size_t first_two(const char *version) {
+  size_t major = strcspn(version, ".");
+  return version[major] ? major + 1 + strcspn(version + major + 1, ".") : major;
+}
+
+cel_status cel_mlx_check_version(const char *loaded, const char *built_for, cel_err *err) {
+  size_t n = first_two(built_for);
+  if (first_two(loaded) == n && !memcmp(loaded, built_for, n)) return CEL_OK;
+  return cel_fail(err, CEL_UNSUPPORTED, "the MLX that is loaded is %s, this program was built for %s: build it anew, or bring that one back",
+                  loaded, built_for);
+}
+
 static cel_status choose_device(const char *device, cel_mlx_options *out, cel_err *err) {
   const char *named = device && *device ? device : cel_env_or(CEL_ENV_MLX_DEVICE, "");
   if (*named && strcmp(named, "gpu") != 0 && strcmp(named, "cpu") != 0) {

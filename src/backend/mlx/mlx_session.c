@@ -7,6 +7,7 @@
 static const cel_mlx_model *model_of(const cel_model_handle *m) { return (const cel_mlx_model *)(const void *)m; }
 
 static cel_status mlx_probe(cel_err *err) {
+  CEL_TRY(cel_mlx_check_version(cel_mlx_version(), cel_mlx_built_for(), err));
   if (cel_mlx_available(CEL_MLX_GPU) || cel_mlx_available(CEL_MLX_CPU)) return CEL_OK;
   return cel_fail(err, CEL_UNSUPPORTED, "MLX %s has no device here", cel_mlx_version());
 }

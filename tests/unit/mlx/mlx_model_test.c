@@ -186,6 +186,20 @@ static void variables_are_held_to_what_there_is(void **state) {
   close_files(&f);
 }
 
+static void another_version_than_that_of_the_headers_is_refused(void **state) {
+  (void)state;
+  cel_err err = {0};
+  assert_int_equal(cel_mlx_check_version(cel_mlx_version(), cel_mlx_built_for(), &err), CEL_OK);
+  assert_int_equal(cel_mlx_check_version("0.32.9", "0.32.4", &err), CEL_OK);
+  assert_int_equal(cel_mlx_check_version("0.32.5.dev20261130+abc", "0.32.4", &err), CEL_OK);
+  static const char *const others[] = {"0.33.0", "0.3.4", "0.320.4", "1.32.4", "0.32x", "1", ""};
+  for (int i = 0; i < CEL_COUNT(others); i++) {
+    assert_int_equal(cel_mlx_check_version(others[i], "0.32.4", &err), CEL_UNSUPPORTED);
+    assert_non_null(strstr(err.text, others[i]));
+    assert_non_null(strstr(err.text, "built for 0.32.4"));
+  }
+}
+
 enum { PROMPT = 24, VOCAB = 256, SMALLEST = 128 };  // ids of all these models
 
 // How many there are.
@@ -242,6 +256,7 @@ int main(void) {
       cmocka_unit_test(a_run_without_memory_is_refused_and_can_be_tried_again),
       cmocka_unit_test(a_wrong_shape_is_refused_by_its_name),
       cmocka_unit_test(sixteen_bits_stay_close),
+      cmocka_unit_test(another_version_than_that_of_the_headers_is_refused),
       cmocka_unit_test(variables_are_held_to_what_there_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
