@@ -30,7 +30,8 @@ void cel_map_close(cel_map *map);  // a zeroed map is fine
 CEL_MUST_CHECK cel_status cel_read_file(const char *path, int64_t max_bytes, char **text, int64_t *bytes,
                                         cel_err *err);
 // Writes to PATH.partial, flushes to disk, renames: the file is whole or not there. What is there and no regular
-// file (a device, a pipe) is written to as it is.
+// file (a device, a pipe) is written to as it is. What stood under PATH.partial is removed, no link there is followed.
+// Fails: CEL_BUSY when another process writes the same file, CEL_IO otherwise.
 CEL_MUST_CHECK cel_status cel_write_file(const char *path, const void *data, int64_t bytes, cel_err *err);
 
 bool cel_is_file(const char *path);

@@ -50,6 +50,27 @@ static void what_is_written_is_read_back(void **state) {
   assert_true(cel_is_file(in_folder("a")) && !cel_is_dir(in_folder("a")));
 }
 
+static void a_link_under_the_temporary_name_is_not_followed(void **state) {
+  char *text;
+  (void)state;
+  char path[300], partial[320], other[300];
+  snprintf(path, sizeof path, "%s", in_folder("linked"));
+  snprintf(partial, sizeof partial, "%s.partial", path);
+  snprintf(other, sizeof other, "%s", in_folder("other"));
+  assert_int_equal(cel_write_file(other, "mine", 4, NULL), CEL_OK);
+  assert_int_equal(symlink(other, partial), 0);
+  assert_int_equal(cel_write_file(path, "new", 3, NULL), CEL_OK);
+  assert_int_equal(cel_read_file(other, 100, &text, NULL, NULL), CEL_OK);
+  assert_string_equal(text, "mine");
+  free(text);
+  assert_int_equal(cel_read_file(path, 100, &text, NULL, NULL), CEL_OK);
+  assert_string_equal(text, "new");
+  free(text);
+  assert_int_not_equal(access(partial, F_OK), 0);
+  unlink(path);
+  unlink(other);
+}
+
 static void a_mapping_shows_the_file(void **state) {
   (void)state;
   cel_err err;
@@ -122,6 +143,7 @@ static void device_is_written_to_and_not_replaced(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_written_is_read_back),
+    cmocka_unit_test(a_link_under_the_temporary_name_is_not_followed),
     cmocka_unit_test(a_mapping_shows_the_file),
     cmocka_unit_test(limits_and_kinds_are_named),
     cmocka_unit_test(folders_are_made_all_the_way),

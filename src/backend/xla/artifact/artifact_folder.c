@@ -29,7 +29,7 @@ static bool still_there(int fd, const char *path) {
 
 static int lock_path(const char *path, bool wait) {
   for (;;) {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666), locked;
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), locked;
     if (fd < 0) return -1;
     do locked = flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB);
     while (locked != 0 && errno == EINTR);
