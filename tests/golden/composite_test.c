@@ -18,6 +18,7 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/half.h"
+#include "golden/subject.h"
 
 static uint32_t next_random(uint32_t *s) {
   *s = *s * 1664525u + 1013904223u;
@@ -72,7 +73,7 @@ typedef struct run {
   cel_ref_tensor results[RESULTS_MOST];
 } run;
 
-static void prepare(run *r, const char *path) {
+static cel_hlo_module *parse(const char *path) {
   cel_err err = {0};
   char *text;
   int64_t n;
@@ -80,6 +81,11 @@ static void prepare(run *r, const char *path) {
   if (cel_read_file(path, 1 << 24, &text, &n, &err) != CEL_OK) fail_msg("%s", err.text);
   if (cel_hlo_parse((cel_str){text, (size_t)n}, path, &m, &err) != CEL_OK) fail_msg("%s", err.text);
   free(text);
+  return m;
+}
+
+static void prepare(run *r, const char *path, cel_hlo_module *m) {
+  cel_err err = {0};
   if (cel_program_new(m, NULL, &r->program, &err) != CEL_OK) fail_msg("%s", err.text);
   assert_in_range(r->program->n_results, 2, RESULTS_MOST);
   r->args = calloc((size_t)r->program->n_params, sizeof *r->args);
@@ -93,6 +99,20 @@ static void prepare(run *r, const char *path) {
   if (cel_ref_eval_func(r->program->module, r->program->entry, r->args, r->program->n_params, r->results, NULL, &err) != CEL_OK) {
     fail_msg("%s: %s", path, err.text);
   }
+}
+
+// What a tensor says, in f32: of a cache of whole numbers with their steps behind them, the products; behind them zeros.
+static float *as_floats(const cel_hlo_type *t, const void *data) {
+  int64_t n = cel_hlo_elements(t), width = t->rank ? t->dims[t->rank - 1] : 1;
+  float *out = calloc((size_t)n + 1, sizeof *out), step;
+  for (int64_t i = 0; i < n; i++) {
+    if (t->etype == CEL_ET_F32) out[i] = ((const float *)data)[i];
+    if (t->etype == CEL_ET_F16) out[i] = cel_f16_to_f32(((const uint16_t *)data)[i]);
+    if (t->etype != CEL_ET_I16 || i % width >= width - 2) continue;
+    memcpy(&step, (const int16_t *)data + i / width * width + width - 2, sizeof step);
+    out[i] = step * ((const int16_t *)data)[i];
+  }
+  return out;
 }
 
 static void compare(const char *what, const float *got, const float *want, int64_t n, double bound) {
@@ -132,8 +152,11 @@ static void run_native(const run *r, const char *path, const char *precision, do
   if (d->compile(e, r->program, weights, &x, &err) != CEL_OK) fail_msg("%s: %s", path, err.text);
   if (d->execute(x, states, inputs, results, &err) != CEL_OK) fail_msg("%s: %s", path, err.text);
   for (int i = 0, k = 0; i < r->program->n_results; i++) {
-    const float *got = results[i] ? results[i] : caches[k++];
-    compare(path, got, r->results[i].data, cel_hlo_elements(r->results[i].type), bound);
+    const cel_hlo_type *t = r->results[i].type;
+    float *got = as_floats(t, results[i] ? results[i] : caches[k++]), *want = as_floats(t, r->results[i].data);
+    compare(path, got, want, cel_hlo_elements(t), bound);
+    free(got);
+    free(want);
   }
   d->discard(x);
   for (int i = 0; i < n; i++) {
@@ -155,14 +178,14 @@ static void finish(run *r) {
 }
 
 // f32 products differ by the order of sums alone; 16-bit activations by their rounding too.
-static void every_isa(const run *r, const char *path) {
+static void every_isa(const run *r, const char *path, double f32, double i16) {
   static const char *const levels[] = {"scalar", "avx2", "avx512", "vnni", "neon", "dotprod", "i8mm"};
   uint32_t bits;
   for (int i = 0; i < CEL_COUNT(levels); i++) {
     if (cel_cpu_limit(cel_cpu_detect(), levels[i], &bits, NULL) != CEL_OK) continue;
     setenv("MLXCEL_CPU", levels[i], 1);
-    run_native(r, path, "f32", 3e-5);
-    run_native(r, path, "i16", 1e-3);
+    run_native(r, path, "f32", f32);
+    run_native(r, path, "i16", i16);
   }
   unsetenv("MLXCEL_CPU");
 }
@@ -180,8 +203,8 @@ static void kernels_equal_their_decompositions(void **state) {
       if (!cel_str_ends(cel_str_of(f->d_name), CEL_STR(".mlir"))) continue;
       run r = {0};
       snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
-      prepare(&r, path);
-      every_isa(&r, path);
+      prepare(&r, path, parse(path));
+      every_isa(&r, path, 3e-5, 1e-3);
       finish(&r);
       tested++;
     }
@@ -190,7 +213,34 @@ static void kernels_equal_their_decompositions(void **state) {
   assert_true(tested >= 50);
 }
 
+// A cache of 16 bits: where the last bit of a sum tips a rounding, one step goes on (2^-11 of a number as f16, 2^-15 of
+// the largest as i16).
+static void caches_of_16_bits_equal_theirs(void **state) {
+  (void)state;
+  static const char *const models[] = {"llama3", "gemma2", "gptoss", "dsv2", "qwen3-q4g32"};
+  for (int i = 0; i < CEL_COUNT(models); i++) {
+    for (int decode = 0; decode < 2; decode++) {
+      for (int kv = CEL_EMIT_KV_F16; kv < CEL_EMIT_KV_KINDS; kv++) {
+        cel_err err = {0};
+        subject s;
+        cel_hlo_module *m;
+        run r = {0};
+        char what[100];
+        snprintf(what, sizeof what, "%s, %s, a cache of %s", models[i], decode ? "decode" : "prefill", kv == CEL_EMIT_KV_F16 ? "f16" : "i16");
+        subject_open(&s, models[i]);
+        cel_emit_options o = {.entry = decode ? CEL_ENTRY_DECODE : CEL_ENTRY_PREFILL, .tokens = decode ? 2 : 6, .rows = 2, .capacity = 16,
+                              .logits = CEL_LOGITS_ALL, .kv = (cel_emit_kv)kv};
+        if (cel_emit_text(&s.arch, &s.storage, &o, &m, &err) != CEL_OK) fail_msg("%s: %s", what, err.text);
+        prepare(&r, what, m);
+        every_isa(&r, what, kv == CEL_EMIT_KV_F16 ? 1e-3 : 5e-4, 2e-3);
+        finish(&r);
+        subject_close(&s);
+      }
+    }
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_equal_their_decompositions)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_equal_their_decompositions), cmocka_unit_test(caches_of_16_bits_equal_theirs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

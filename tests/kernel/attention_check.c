@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "kernel/check.h"
 
 typedef struct shape {
@@ -11,8 +12,14 @@ typedef struct shape {
   int latent;  // > 0: the width of values, which are the first columns of the keys
 } shape;
 
-static const float *kv(const cel_attention *a, const float *p, int64_t i, int h, int64_t j) {
-  return p + a->slots[i * a->slot_step] * a->slot_stride + h / (a->n_q / a->n_kv) * a->head_stride + j * a->d;
+// Column c of key or value j that head h of token i sees.
+static double kv(const cel_attention *a, const void *p, int64_t i, int h, int64_t j, int c) {
+  int64_t at = a->slots[i * a->slot_step] * a->slot_stride + h / (a->n_q / a->n_kv) * a->head_stride + j * a->width;
+  if (a->kv == CEL_KV_F16) return (double)cel_f16_to_f32(((const uint16_t *)p)[at + c]);
+  if (a->kv == CEL_KV_F32) return (double)((const float *)p)[at + c];
+  float step;
+  memcpy(&step, (const int16_t *)p + at + a->d, sizeof step);
+  return (double)step * ((const int16_t *)p)[at + c];
 }
 
 static void attend_f64(const cel_attention *a, int64_t i, int h, double *out) {
@@ -21,7 +28,7 @@ static void attend_f64(const cel_attention *a, int64_t i, int h, double *out) {
   int64_t lo = a->window > 0 && a->positions[i] - a->window + 1 > 0 ? a->positions[i] - a->window + 1 : 0;
   for (int64_t j = lo; j <= a->positions[i]; j++) {
     double s = 0;
-    for (int c = 0; c < a->d; c++) s += (double)q[c] * (double)kv(a, a->k, i, h, j)[c];
+    for (int c = 0; c < a->d; c++) s += (double)q[c] * kv(a, a->k, i, h, j, c);
     s *= (double)a->scale;
     if (a->softcap > 0) s = (double)a->softcap * tanh(s / (double)a->softcap);
     p[j] = s;
@@ -31,10 +38,12 @@ static void attend_f64(const cel_attention *a, int64_t i, int h, double *out) {
   for (int64_t j = lo; j <= a->positions[i]; j++) {
     double w = exp(p[j] - most);
     total += w;
-    for (int c = 0; c < a->dv; c++) out[c] += w * (double)kv(a, a->v, i, h, j)[c];
+    for (int c = 0; c < a->dv; c++) out[c] += w * kv(a, a->v, i, h, j, c);
   }
   for (int c = 0; c < a->dv; c++) out[c] /= total;
 }
+
+static const char *const kv_names[] = {"f32", "f16", "i16"};
 
 static void run(const cel_kernels *k, const cel_attention *a, int64_t step, void *scratch) {
   int64_t items = cel_attention_items(a);
@@ -53,8 +62,8 @@ static void against(check *c, const cel_attention *a, const shape *s, const floa
       }
     }
   expect(c, worst <= 4e-6 && worst_scalar <= 4e-6,  // |v| < 2
-         "attention heads %d/%d d %d/%d n %d start %d slots %d window %d softcap %g: off by %g, from scalar by %g", s->n_q,
-         s->n_kv, s->d, a->dv, s->n, s->start, s->slots, s->window, (double)s->softcap, worst, worst_scalar);
+         "attention %s heads %d/%d d %d/%d n %d start %d slots %d window %d softcap %g: off by %g, from scalar by %g",
+         kv_names[a->kv], s->n_q, s->n_kv, s->d, a->dv, s->n, s->start, s->slots, s->window, (double)s->softcap, worst, worst_scalar);
 }
 
 // Chunks of the same tokens, and items one by one.
@@ -80,6 +89,36 @@ static void same_bits_any_way(check *c, const cel_attention *a, const shape *s, 
   }
 }
 
+// n vectors of d as a cache keeps them.
+static const void *kept(check *c, cel_kv kv, const float *x, int64_t n, int d) {
+  const int width = cel_kv_width(kv, d);
+  if (kv == CEL_KV_F32) return x;
+  uint16_t *y = guarded((size_t)(n * width) * sizeof *y);
+  for (int64_t i = 0; i < n; i++) {
+    if (kv == CEL_KV_F16) c->now->narrow_f16(y + i * d, x + i * d, d);
+    else c->now->narrow_i16((int16_t *)y + i * width, x + i * d, d);
+  }
+  return y;
+}
+
+static void check_kept(check *c, cel_attention a, const shape *s, cel_kv kv, const float *k, const float *v, float *want) {
+  int64_t vectors = (int64_t)s->capacity * s->n_kv * s->slots;
+  float *got = a.out;
+  a.kv = kv;
+  a.width = cel_kv_width(kv, a.d);
+  a.head_stride = (int64_t)s->capacity * a.width;
+  a.slot_stride = a.head_stride * s->n_kv;
+  a.k = kept(c, kv, k, vectors, a.d);
+  a.v = s->latent ? a.k : kept(c, kv, v, vectors, a.d);
+  void *scratch = guarded((size_t)cel_attention_scratch_bytes(&a));
+  run(c->now, &a, 1000, scratch);
+  a.out = want;
+  run(c->ref, &a, 1000, scratch);
+  a.out = got;
+  against(c, &a, s, got, want);
+  same_bits_any_way(c, &a, s, got);
+}
+
 static void check_shape(check *c, const shape *s) {
   int64_t head = (int64_t)s->capacity * s->d, slot = head * s->n_kv, width = (int64_t)s->n_q * s->d;
   float *k = guarded_floats(slot * s->slots), *v = guarded_floats(slot * s->slots), *q = guarded_floats(s->n * width);
@@ -96,20 +135,62 @@ static void check_shape(check *c, const shape *s) {
     positions[i] = s->slots > 1 ? (s->start + i * 29) % s->capacity : s->start + i;
     if (s->slots > 1) slots[i] = (i * 2 + 1) % s->slots;
   }
-  cel_attention a = {.q = q, .out = got, .k = k, .v = s->latent ? k : v, .slot_stride = slot, .head_stride = head, .slots = slots,
+  cel_attention a = {.q = q, .out = got, .slots = slots,
                      .slot_step = s->slots > 1, .positions = positions, .n = s->n, .n_q = s->n_q, .n_kv = s->n_kv,
                      .d = s->d, .dv = dv, .scale = 1 / sqrtf((float)s->d), .softcap = s->softcap, .window = s->window};
-  void *scratch = guarded((size_t)cel_attention_scratch_bytes(&a));
-  run(c->now, &a, 1000, scratch);
-  a.out = want;
-  run(c->ref, &a, 1000, scratch);
-  a.out = got;
-  against(c, &a, s, got, want);
-  same_bits_any_way(c, &a, s, got);
+  for (int kind = CEL_KV_F32; kind <= CEL_KV_I16; kind++) check_kept(c, a, s, (cel_kv)kind, k, v, want);
   release_all();
 }
 
+// Floats around every half and beyond.
+static void check_narrow_f16(check *c) {
+  enum { ALL = 65536 };
+  uint16_t *back = guarded(ALL * sizeof *back);
+  float *x = guarded_floats(ALL);
+  for (int step = -2; step <= 2; step++) {
+    int bad = 0;
+    for (int i = 0; i < ALL; i++) x[i] = cel_f32_from_bits(cel_f32_bits(cel_f16_to_f32((uint16_t)i)) + (uint32_t)step * 0x800u);
+    c->now->narrow_f16(back, x, ALL);
+    for (int i = 0; i < ALL; i++) {
+      float want = x[i] > 65504 ? 65504 : x[i] < -65504 ? -65504 : x[i];
+      bad += isnan(x[i]) ? (back[i] & 0x7FFF) <= 0x7C00 : back[i] != cel_f32_to_f16(want);
+    }
+    expect(c, bad == 0, "narrow_f16: %d of 65536 numbers, %d quarters of a unit off, are not the nearest half", bad, step);
+  }
+  release_all();
+}
+
+static float step_of(const int16_t *y, int n) {
+  float step;
+  memcpy(&step, y + n, sizeof step);
+  return step;
+}
+
+// Vectors of all lengths and sizes give the scalar's bits and come back within half a step; NaN and infinity leave their mark.
+static void check_narrow_i16(check *c) {
+  enum { MOST = 68 };
+  for (int n = 4; n <= MOST; n += 4) {
+    for (int e = -140; e <= 120; e += 20) {
+      float *x = guarded_floats(n), worst = 0;
+      int16_t *y = guarded((size_t)(n + 2) * 2), *z = guarded((size_t)(n + 2) * 2);
+      for (int i = 0; i < n; i++) x[i] = ldexpf(normal(c), e);
+      if (e == 0) x[n / 2] = 0;
+      c->now->narrow_i16(y, x, n);
+      c->ref->narrow_i16(z, x, n);
+      expect(c, memcmp(y, z, (size_t)(n + 2) * 2) == 0, "narrow_i16 of %d around 2^%d: not the scalar's", n, e);
+      for (int i = 0; i < n; i++) worst = fmaxf(worst, fabsf(x[i] / step_of(y, n) - (float)y[i]));
+      expect(c, worst <= 0.51f, "narrow_i16 of %d around 2^%d: off by %g steps", n, e, (double)worst);
+      x[n - 1] = e % 40 ? NAN : INFINITY;
+      c->now->narrow_i16(y, x, n);
+      expect(c, !isfinite(step_of(y, n)), "narrow_i16 of %d with %g: its step is %g", n, (double)x[n - 1], (double)step_of(y, n));
+      release_all();
+    }
+  }
+}
+
 void check_attention(check *c) {
+  check_narrow_f16(c);
+  check_narrow_i16(c);
   static const shape shapes[] = {
     // q  kv   d   n start cap slots window cap values
     {9, 3, 64, 1, 0, 1, 1, 0, 0, 0}, {9, 3, 64, 70, 0, 70, 1, 0, 0, 0}, {9, 3, 64, 20, 190, 210, 1, 0, 0, 0},

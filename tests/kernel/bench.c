@@ -103,7 +103,7 @@ static void bench_pack(const cel_kernels *k) {
   free(packed);
 }
 
-static void bench_attention(const cel_kernels *k, int n, int context, int d) {
+static void bench_attention(const cel_kernels *k, int n, int context, int d, cel_kv kv) {
   enum { HEADS = 9, KV = 3 };
   int64_t cap = context + n;
   check c = {.random = 1};
@@ -114,19 +114,31 @@ static void bench_attention(const cel_kernels *k, int n, int context, int d) {
   for (int i = 0; i < n * HEADS * d; i++) q[i] = normal(&c);
   double keys_read = 0;
   for (int i = 0; i < n; i++) keys_read += (positions[i] = context + i) + 1;
-  cel_attention a = {.q = q, .out = out, .k = keys, .v = values, .slot_stride = cap * d * KV, .head_stride = cap * d,
-                     .slots = &slot, .positions = positions, .n = n, .n_q = HEADS, .n_kv = KV, .d = d, .scale = 0.1f};
+  cel_attention a = {.q = q, .out = out, .k = keys, .v = values, .kv = kv, .width = cel_kv_width(kv, d),
+                     .head_stride = cap * cel_kv_width(kv, d), .slots = &slot, .positions = positions, .n = n, .n_q = HEADS, .n_kv = KV, .d = d, .scale = 0.1f};
+  int16_t *narrow[2] = {must((size_t)(cap * KV * (d + 2)) * 2), must((size_t)(cap * KV * (d + 2)) * 2)};
+  for (int64_t i = 0; kv != CEL_KV_F32 && i < cap * KV; i++) {
+    for (int j = 0; j < 2; j++) {
+      const float *x = (j ? values : keys) + i * d;
+      if (kv == CEL_KV_F16) k->narrow_f16((uint16_t *)narrow[j] + i * d, x, d);
+      else k->narrow_i16(narrow[j] + i * (d + 2), x, d);
+    }
+    a.k = narrow[0];
+    a.v = narrow[1];
+  }
   void *scratch = must((size_t)cel_attention_scratch_bytes(&a));
   double start = cel_now_ms();
   int rounds = 0;
   for (; cel_now_ms() - start < 200; rounds++) k->attention(&a, 0, cel_attention_items(&a), scratch);
   double s = (cel_now_ms() - start) * 1e-3 / rounds;
-  printf("attention heads %d/%d d %d, %d tokens at %d: %.1f us, %.1f GFLOP/s\n", HEADS, KV, d, n, context, s * 1e6,
+  printf("attention %s heads %d/%d d %d, %d tokens at %d: %.1f us, %.1f GFLOP/s\n", kv == CEL_KV_F32 ? "f32" : kv == CEL_KV_F16 ? "f16" : "i16", HEADS, KV, d, n, context, s * 1e6,
          4 * HEADS * d * keys_read / s * 1e-9);
   free(q);
   free(out);
   free(keys);
   free(values);
+  free(narrow[0]);
+  free(narrow[1]);
   free(positions);
   free(scratch);
 }
@@ -157,8 +169,10 @@ void bench(const cel_kernels *k, const char *filter) {
         }
   if (*filter && strcmp(filter, "attention") != 0 && strcmp(filter, "pack") != 0) return;
   bench_pack(k);
-  bench_attention(k, 1, 511, 64);
-  bench_attention(k, 1, 4095, 64);
-  bench_attention(k, 512, 0, 64);
-  bench_attention(k, 256, 1024, 128);
+  for (int kv = CEL_KV_F32; kv <= CEL_KV_I16; kv++) {
+    bench_attention(k, 1, 511, 64, (cel_kv)kv);
+    bench_attention(k, 1, 4095, 64, (cel_kv)kv);
+    bench_attention(k, 512, 0, 64, (cel_kv)kv);
+    bench_attention(k, 256, 1024, 128, (cel_kv)kv);
+  }
 }

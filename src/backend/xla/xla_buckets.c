@@ -64,11 +64,11 @@ int cel_xla_bucket_of_capacity(const cel_xla_model *m, int64_t capacity) {
 // ---- states --------------------------------------------------------------------------------------------
 
 static cel_status make_state(cel_xla_model *m, cel_xla_bucket *b, cel_state which, cel_err *err) {
-  cel_state_shape shape = cel_state_shape_of(&m->base.arch, which, m->base.n_rows, b->capacity);
+  cel_state_shape shape = cel_state_shape_of(&m->base.arch, which, m->base.n_rows, b->capacity, m->kv);
   if (shape.dims[0] == 0) return CEL_OK;
   cel_hlo_module *types;  // a state's type has to live somewhere
   CEL_TRY(cel_hlo_module_new(shape.name, &types, err));
-  const cel_hlo_type *t = cel_hlo_tensor(types, CEL_ET_F32, 5, shape.dims);
+  const cel_hlo_type *t = cel_hlo_tensor(types, shape.type, 5, shape.dims);
   cel_status s = t ? CEL_OK : cel_fail(err, CEL_TOO_LONG, "the state %s of %lld tokens and %d rows has more bytes than can be counted",
                                        shape.name, (long long)b->capacity, m->base.n_rows);
   int shard = cel_state_shard(&m->base.arch, which, m->n_devices);
@@ -117,7 +117,7 @@ static cel_status move(cel_xla_model *m, int row, int from, int to, int64_t n_kv
   CEL_TRY(cel_xla_bucket_open(m, to, err));
   for (int i = 0; n_kv > 0 && i < CEL_STATE_COUNT; i++) {
     if (!m->buckets[from].states[i]) continue;
-    cel_state_shape s = cel_state_shape_of(&m->base.arch, (cel_state)i, m->base.n_rows, m->buckets[from].capacity);
+    cel_state_shape s = cel_state_shape_of(&m->base.arch, (cel_state)i, m->base.n_rows, m->buckets[from].capacity, m->kv);
     int64_t n = s.by_position ? n_kv : s.dims[3];
     CEL_TRY(m->driver->move_row(m->buckets[from].states[i], m->buckets[to].states[i], row, n, err));
   }

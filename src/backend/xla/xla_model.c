@@ -49,6 +49,16 @@ static cel_status make_buffers(cel_xla_model *m, cel_err *err) {
   return ok ? CEL_OK : cel_fail_oom(err, "a model's tables");
 }
 
+// How keys and values are kept: as asked for, else by the precision of products.
+static cel_emit_kv kept_as(const char *asked, const char *precision) {
+  static const char *const words[CEL_EMIT_KV_KINDS] = {"f32", "f16", "i16"};
+  for (int i = 0; i < CEL_EMIT_KV_KINDS; i++) {
+    if (!strcmp(asked, words[i])) return (cel_emit_kv)i;
+  }
+  if (!strcmp(precision, "i16") || !strcmp(precision, "i8")) return CEL_EMIT_KV_I16;
+  return strcmp(precision, "f32") != 0 ? CEL_EMIT_KV_F16 : CEL_EMIT_KV_F32;
+}
+
 static cel_status open_engine(cel_xla_model *m, const cel_load_options *o, const cel_xla_options *x, cel_err *err) {
   const char *rest;
   CEL_TRY(cel_engine_find(o->device ? o->device : x->device, &m->driver, &rest, err));
@@ -65,6 +75,7 @@ static cel_status open_engine(cel_xla_model *m, const cel_load_options *o, const
   m->driver->describe(m->engine, &d);
   m->widened = !m->driver->quick_compile && !x->packed;
   if (m->widened) m->storage = cel_xla_storage_widened(m->checkpoint);
+  m->kv = kept_as(x->kv_cache, d.precision);
   bool kernels = m->driver->quick_compile;  // composites run as kernels there, which no precision of products concerns
   m->dots = kernels                       ? CEL_HLO_DOTS_PLAIN
             : !strcmp(d.precision, "f16")  ? CEL_HLO_DOTS_F16
@@ -201,7 +212,7 @@ static cel_status find_params(cel_xla_model *m, cel_xla_program *p, cel_err *err
   p->positions = cel_program_param(q, "positions");
   p->slots = cel_program_param(q, p->options.entry == CEL_ENTRY_PREFILL ? "slot" : "slots");
   p->last = cel_program_param(q, "last");
-  for (int i = 0; i < CEL_STATE_COUNT; i++) p->state[i] = cel_program_param(q, cel_state_shape_of(&m->base.arch, (cel_state)i, 1, 1).name);
+  for (int i = 0; i < CEL_STATE_COUNT; i++) p->state[i] = cel_program_param(q, cel_state_shape_of(&m->base.arch, (cel_state)i, 1, 1, m->kv).name);
   static const char *const names[CEL_ARCH_MAX_ROPES] = {"rope_freqs_0", "rope_freqs_1"};
   for (int i = 0; i < CEL_ARCH_MAX_ROPES; i++) p->rope_freqs[i] = cel_program_param(q, names[i]);
   return CEL_OK;
@@ -244,7 +255,7 @@ cel_status cel_xla_program_for(cel_xla_model *m, int bucket, cel_entry entry, in
     if (q && (!p || p->last_used < q->last_used)) oldest = i;
   }
   cel_emit_options options = {.entry = entry, .tokens = tokens, .rows = m->base.n_rows, .capacity = m->buckets[bucket].capacity, .logits = logits,
-                              .devices = m->n_devices, .dots = m->dots};
+                              .devices = m->n_devices, .dots = m->dots, .kv = m->kv};
   cel_xla_program *made;
   CEL_TRY(cel_xla_program_make(m, &options, NULL, &made, err));
   made->last_used = m->clock;

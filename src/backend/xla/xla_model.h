@@ -46,6 +46,7 @@ typedef struct cel_xla_model {
   int n_buckets;
   int8_t *bucket_of;     // [rows]; -1: in none yet
   bool widened;          // quantized matrices are f32 on the device
+  cel_emit_kv kv;        // how keys and values are kept
   bool capacity_given;   // by a variable or the caller
   cel_hlo_dots dots;     // how the engine is asked to take products
   cel_xla_program *programs[CEL_XLA_PROGRAMS_MOST];

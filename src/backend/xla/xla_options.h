@@ -17,6 +17,7 @@ typedef struct cel_xla_options {
   int64_t capacity;       // 0: not set
   int64_t buckets[CEL_XLA_BUCKETS_MOST];  // [n_buckets], ascending
   int n_buckets;          // 0: not set
+  const char *kv_cache;   // "f32", "f16", "i16", "" for what the precision makes of it
   bool packed;            // quantized weights stay packed on every engine
   int64_t artifact_limit;  // bytes of the store of compiled programs; 0: none is kept
 } cel_xla_options;

@@ -34,8 +34,8 @@ static void xla_memory(const cel_model_handle *m, cel_memory_report *out) {
   int64_t kv = 0;
   for (int i = 0; i < m->n_rows; i++) {
     for (int k = 0; m->by_row[i] && k < CEL_STATE_COUNT; k++) {
-      cel_state_shape s = cel_state_shape_of(&m->arch, (cel_state)k, m->n_rows, m->capacity);
-      int64_t bytes = (s.by_position ? m->by_row[i]->n_kv : s.dims[3]) * s.dims[4] * (int64_t)sizeof(float);
+      cel_state_shape s = cel_state_shape_of(&m->arch, (cel_state)k, m->n_rows, m->capacity, x->kv);
+      int64_t bytes = (s.by_position ? m->by_row[i]->n_kv : s.dims[3]) * s.dims[4] * cel_etype_bytes(s.type);
       kv += s.dims[0] * s.dims[2] * ((bytes + PAGE - 1) / PAGE * PAGE);
     }
   }
@@ -147,7 +147,7 @@ static void forget(cel_model_handle *handle, int row, bool all) {
   }
   for (int i = 0; m->bucket_of[row] >= 0 && i < CEL_STATE_COUNT; i++) {
     cel_buffer *state = m->buckets[m->bucket_of[row]].states[i];
-    if (state && !cel_state_shape_of(&handle->arch, (cel_state)i, 1, 1).by_position) m->driver->forget_row(state, row);
+    if (state && !cel_state_shape_of(&handle->arch, (cel_state)i, 1, 1, m->kv).by_position) m->driver->forget_row(state, row);
   }
 }
 
@@ -157,7 +157,7 @@ static cel_status copy(cel_model_handle *handle, int from, int to, int64_t n, ce
   for (int i = 0; m->bucket_of[from] >= 0 && i < CEL_STATE_COUNT; i++) {
     const cel_xla_bucket *b = &m->buckets[m->bucket_of[from]];
     if (!b->states[i]) continue;
-    cel_state_shape shape = cel_state_shape_of(&handle->arch, (cel_state)i, handle->n_rows, b->capacity);
+    cel_state_shape shape = cel_state_shape_of(&handle->arch, (cel_state)i, handle->n_rows, b->capacity, m->kv);
     CEL_TRY(m->driver->copy_row(b->states[i], from, to, shape.by_position ? n : shape.dims[3], err));
   }
   return CEL_OK;

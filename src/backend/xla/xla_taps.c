@@ -77,8 +77,12 @@ static cel_status check_module(const cel_xla_model *m, const cel_xla_program *p,
     if (i == p->tokens || i == p->positions) want = n;
     if (i == p->slots || i == p->last) want = 1;
     for (int k = 0; k < CEL_STATE_COUNT; k++) {
-      cel_state_shape s = cel_state_shape_of(&m->base.arch, (cel_state)k, m->base.n_rows, m->base.capacity);
-      if (a->kind == CEL_PARAM_STATE && !strcmp(a->name, s.name)) want = s.dims[0] * s.dims[1] * s.dims[2] * s.dims[3] * s.dims[4];
+      cel_state_shape s = cel_state_shape_of(&m->base.arch, (cel_state)k, m->base.n_rows, m->base.capacity, m->kv);
+      if (a->kind != CEL_PARAM_STATE || strcmp(a->name, s.name) != 0) continue;
+      want = s.dims[0] * s.dims[1] * s.dims[2] * s.dims[3] * s.dims[4];
+      if (a->type->etype == s.type) continue;
+      return cel_fail(err, CEL_INVALID, "@%s: %s is %s, MLXCEL_XLA_KV_CACHE asks for %s", q->entry->name, a->name,
+                      cel_etype_spelling(a->type->etype), cel_etype_spelling(s.type));
     }
     if (elements == want) continue;
     return cel_fail(err, CEL_INVALID, "@%s: %s has %lld elements, a prompt of %lld tokens needs %lld: emit it with --tokens %lld --capacity %lld",
@@ -89,7 +93,7 @@ static cel_status check_module(const cel_xla_model *m, const cel_xla_program *p,
 
 static cel_status run(cel_xla_model *m, const int32_t *ids, int64_t n, const cel_xla_taps_options *o, cel_xla_taps *out, cel_err *err) {
   cel_emit_options e = {.entry = CEL_ENTRY_PREFILL, .tokens = n, .rows = 1, .capacity = m->base.capacity, .logits = CEL_LOGITS_ALL,
-                        .dots = m->dots, .taps = o->taps, .n_taps = o->n_taps};
+                        .dots = m->dots, .kv = m->kv, .taps = o->taps, .n_taps = o->n_taps};
   cel_hlo_module *module = NULL;
   if (o->module.n) CEL_TRY(cel_hlo_parse(o->module, o->module_name, &module, err));
   cel_xla_program *p;
@@ -133,6 +137,7 @@ cel_status cel_xla_taps_run(const cel_arch *arch, const cel_checkpoint *checkpoi
   CEL_TRY(cel_xla_options_read(&x, err));
   if (o->device) x.device = o->device;
   if (o->precision) x.precision = o->precision;
+  if (o->module.n && !*x.kv_cache) x.kv_cache = "f32";  // as modules are emitted
   x.capacity = 0;
   cel_load_options load = {.n_threads = o->n_threads, .context = n, .max_sessions = 1, .prefill_chunk = (int)n};
   cel_model_handle *handle;

@@ -15,6 +15,38 @@ static hlo write_indices(cel_hlo_builder *b, int64_t n, int64_t n_kv, hlo layer,
   return cel_hlo_concat(b, parts, 4, 2);
 }
 
+// f16: what lies beyond becomes the largest number, since an infinite key would leave no score a number.
+static hlo as_halves(cel_hlo_builder *b, hlo x) {
+  const double most = 65504;
+  x = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, cel_hlo_binary_scalar(b, CEL_HLO_MINIMUM, x, most), -most);
+  return cel_hlo_convert(b, x, CEL_ET_F16);
+}
+
+// [N, kv, D] to i16 [N, kv, D + 2].
+static hlo as_steps(cel_hlo_builder *b, hlo x) {
+  const int64_t last = 2, *d = x->type->dims, pairs[3] = {d[0], d[1], 2};
+  hlo most = cel_hlo_reduce(b, CEL_HLO_MAXIMUM, cel_hlo_unary(b, CEL_HLO_ABS, x), &last, 1);
+  most = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, most, (double)CEL_EMIT_KV_LEAST);
+  hlo step = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, most, (double)(1.0f / 32767));
+  hlo n = cel_hlo_unary(b, CEL_HLO_ROUND_NEAREST_EVEN, cel_hlo_binary(b, CEL_HLO_DIVIDE, x, cel_emit_along_rows(b, step, x)));
+  n = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, cel_hlo_binary_scalar(b, CEL_HLO_MINIMUM, n, 32767), -32767);
+  hlo parts[2] = {cel_hlo_convert(b, n, CEL_ET_I16), cel_hlo_reshape(b, cel_hlo_bitcast(b, step, CEL_ET_I16), 3, pairs)};
+  return cel_hlo_concat(b, parts, 2, 2);
+}
+
+// New keys or values as the cache keeps them, and back to f32: d of each vector.
+static hlo as_kept(cel_hlo_builder *b, hlo x, cel_etype type) {
+  if (!x || type == CEL_ET_F32) return x;
+  return type == CEL_ET_F16 ? as_halves(b, x) : as_steps(b, x);
+}
+static hlo as_floats(cel_hlo_builder *b, hlo x, int64_t d) {
+  if (!x || x->type->etype != CEL_ET_I16) return cel_hlo_convert(b, x, CEL_ET_F32);
+  int rank = x->type->rank, last = rank - 1;
+  hlo step = cel_hlo_bitcast(b, cel_hlo_slice_dim(b, x, last, d, d + 2, 1), CEL_ET_F32);
+  x = cel_hlo_convert(b, cel_hlo_slice_dim(b, x, last, 0, d, 1), CEL_ET_F32);
+  return cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, cel_emit_along_rows(b, step, x));
+}
+
 static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fresh) {
   if (!cache || !fresh) return NULL;
   cel_emit_scope scope;
@@ -28,6 +60,7 @@ static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fres
   if (e->slots->type->rank == 1 && e->n > 1) {
     cel_emit_repeat_first(b, cache->type->dims[1], &slots, (hlo *[]){&positions, &x}, 2);
   }
+  x = as_kept(b, x, cache->type->etype);
   cel_hlo_scatter_dims dims = {.n_window = 1, .window = {2}, .n_inserted = 4, .inserted = {0, 1, 2, 3},
                                .n_index_map = 4, .index_map = {0, 1, 2, 3}, .index_vector_dim = 2};
   hlo y = cel_hlo_scatter(b, c, write_indices(b, e->n, cache->type->dims[2], layer, slots, positions), x, &dims, false);
@@ -41,16 +74,16 @@ void cel_emit_append(cel_emit *e, cel_state state, hlo entry, hlo fresh) {
       cel_hlo_composite(&e->b, "mlxcel.kv_append", operands, 5, NULL, 0, append_decomposition(e, cache, fresh));
 }
 
-// Keys or values of one layer for the tokens: decode [N, kv, C, D], prefill [kv, C, D].
-static hlo cache_rows(cel_hlo_builder *b, hlo cache, hlo layer, hlo slots, bool per_token) {
+// Keys or values of one layer for the tokens, in f32: decode [N, kv, C, D], prefill [kv, C, D].
+static hlo cache_rows(cel_hlo_builder *b, hlo cache, hlo layer, hlo slots, bool per_token, int64_t width) {
   if (!cache) return NULL;
   const int64_t *d = cache->type->dims;
   hlo zero = cel_hlo_scalar(b, CEL_ET_I32, 0);
   hlo starts[5] = {layer, per_token ? zero : slots, zero, zero, zero};
   int64_t sizes[5] = {1, per_token ? d[1] : 1, d[2], d[3], d[4]};
   hlo part = cel_hlo_dynamic_slice(b, cache, starts, sizes);
-  if (!per_token) return cel_hlo_reshape(b, part, 3, d + 2);
-  return cel_hlo_take_rows(b, cel_hlo_reshape(b, part, 4, d + 1), slots);
+  part = per_token ? cel_hlo_take_rows(b, cel_hlo_reshape(b, part, 4, d + 1), slots) : cel_hlo_reshape(b, part, 3, d + 2);
+  return as_floats(b, part, width);
 }
 
 // scores [.., C] -> the same with keys outside (position - window, position] at the lowest f32.
@@ -100,8 +133,8 @@ static const cel_hlo_func *attention_decomposition(cel_emit *e, int64_t window, 
   hlo slots = cel_hlo_arg(b, "slots", e->slots->type), positions = cel_hlo_arg(b, "positions", e->positions->type);
   hlo layer = cel_hlo_arg(b, "layer", cel_hlo_tensor(b->module, CEL_ET_I32, 0, NULL));
   if (sinks) sinks = cel_hlo_arg(b, "sinks", sinks->type);
-  k = cache_rows(b, k, layer, slots, per_token);
-  v = cache_rows(b, v, layer, slots, per_token);
+  k = cache_rows(b, k, layer, slots, per_token, q->type->dims[2]);
+  v = cache_rows(b, v, layer, slots, per_token, q->type->dims[2]);
   if (v && width < q->type->dims[2]) v = cel_hlo_slice_dim(b, v, v->type->rank - 1, 0, width, 1);
   int64_t n = e->n, grouped[4] = {n, a->n_kv, a->n_q / a->n_kv, q->type->dims[2]}, flat[3] = {n, a->n_q, width};
   x = cel_hlo_reshape(b, x, 4, grouped);

@@ -11,7 +11,7 @@
 //   decode   W..., tokens i32[B], positions i32[B], slots i32[B], [rope_freqs...], STATE...
 //            -> logits f32[B, V], STATE...
 //            B rows of B different sequences, each at its own position
-// STATE: those of kcache, vcache, conv, delta that the architecture has (cel_state_shape), f32, rank 5, sequences
+// STATE: those of kcache, vcache, conv, delta that the architecture has (cel_state_shape, cel_state_type), rank 5, sequences
 // along dimension 1. A key is written at (slot, position) before its token attends to keys 0 .. position. A slot >= rows
 // writes nothing: rows of padding have it, behind real ones. Recurrent states (conv, delta) hold what the tokens before
 // left behind and are zero ahead of the first.
@@ -73,6 +73,16 @@ typedef enum cel_emit_logits {
   CEL_LOGITS_NONE,  // prefill of all chunks but the final one: no head, no logits result
 } cel_emit_logits;
 
+// Keys and values of one head of one token, as the cache keeps them; all are f32 again where they are read.
+typedef enum cel_emit_kv {
+  CEL_EMIT_KV_F32,
+  CEL_EMIT_KV_F16,  // the nearest finite one
+  CEL_EMIT_KV_I16,  // whole numbers of one step, the largest of the vector / 32767 (at least CEL_EMIT_KV_LEAST / 32767), which
+                    // stands behind them as the two i16 of an f32
+  CEL_EMIT_KV_KINDS,
+} cel_emit_kv;
+#define CEL_EMIT_KV_LEAST 1e-30f
+
 typedef struct cel_emit_options {
   cel_entry entry;
   int64_t tokens;    // T of prefill, B of decode
@@ -81,6 +91,7 @@ typedef struct cel_emit_options {
   cel_emit_logits logits;
   int devices;       // that share weights and caches by heads, rows and columns; 0 or 1: one
   cel_hlo_dots dots;  // how the target takes f32 products
+  cel_emit_kv kv;     // how keys and values are kept
   // Named values that become results too, behind the others and in the order of the walk, each with its name as
   // {mlxcel.tap = NAME}: those that any of these shell patterns fits. None: the module is what it is without taps.
   const char *const *taps;  // [n_taps], at most CEL_EMIT_MAX_TAPS
@@ -92,7 +103,7 @@ enum { CEL_EMIT_MAX_TAPS = 64 };
 
 // The states of an architecture. Dimension 0 counts the layers that have it, 1 the sequences.
 typedef enum cel_state {
-  CEL_STATE_KEYS,    // "kcache": [layers, rows, kv heads, capacity, key width]
+  CEL_STATE_KEYS,    // "kcache": [layers, rows, kv heads, capacity, key width], 2 wider with CEL_EMIT_KV_I16
   CEL_STATE_VALUES,  // "vcache": the same with the width of a value; none with MLA
   CEL_STATE_CONV,    // "conv": [layers, rows, 1, taps - 1, channels], the last inputs of the convolution, oldest first
   CEL_STATE_DELTA,   // "delta": [layers, rows, value heads, d_k, d_v]
@@ -100,10 +111,11 @@ typedef enum cel_state {
 } cel_state;
 typedef struct cel_state_shape {
   const char *name;
+  cel_etype type;
   int64_t dims[5];   // dims[0] == 0: the architecture has no such state
   bool by_position;  // dimension 3 is the position in the sequence
 } cel_state_shape;
-cel_state_shape cel_state_shape_of(const cel_arch *arch, cel_state state, int64_t rows, int64_t capacity);
+cel_state_shape cel_state_shape_of(const cel_arch *arch, cel_state state, int64_t rows, int64_t capacity, cel_emit_kv kv);
 
 // Refuses, with the numbers, devices that cannot share the model's heads.
 CEL_MUST_CHECK cel_status cel_emit_check_devices(const cel_arch *arch, int devices, cel_err *err);

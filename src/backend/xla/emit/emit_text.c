@@ -55,8 +55,8 @@ static hlo input(cel_emit *e, const char *name, cel_etype type, int rank, int64_
 }
 
 static void state_argument(cel_emit *e, cel_state which, int result) {
-  cel_state_shape s = cel_state_shape_of(e->arch, which, e->options.rows, e->options.capacity);
-  hlo arg = cel_hlo_arg(&e->b, s.name, cel_hlo_tensor(e->b.module, CEL_ET_F32, 5, s.dims));
+  cel_state_shape s = cel_state_shape_of(e->arch, which, e->options.rows, e->options.capacity, e->options.kv);
+  hlo arg = cel_hlo_arg(&e->b, s.name, cel_hlo_tensor(e->b.module, s.type, 5, s.dims));
   if (arg) {
     cel_hlo_arg_attr_string(&e->b, arg, "mlxcel.state", s.name);
     cel_hlo_arg_attr_int(&e->b, arg, "tf.aliasing_output", result);
@@ -79,7 +79,7 @@ static void inputs(cel_emit *e) {
   }
   int result = e->options.logits == CEL_LOGITS_NONE ? 0 : 1;
   for (int i = 0; i < CEL_STATE_COUNT; i++) {
-    if (cel_state_shape_of(e->arch, (cel_state)i, 1, 1).dims[0] > 0) state_argument(e, (cel_state)i, result++);
+    if (cel_state_shape_of(e->arch, (cel_state)i, 1, 1, e->options.kv).dims[0] > 0) state_argument(e, (cel_state)i, result++);
   }
 }
 
@@ -199,7 +199,9 @@ static void walk(cel_emit *e) {
   cel_emit_shard_results(e);
 }
 
-cel_state_shape cel_state_shape_of(const cel_arch *a, cel_state state, int64_t rows, int64_t capacity) {
+cel_state_shape cel_state_shape_of(const cel_arch *a, cel_state state, int64_t rows, int64_t capacity, cel_emit_kv kv) {
+  static const cel_etype kept[CEL_EMIT_KV_KINDS] = {CEL_ET_F32, CEL_ET_F16, CEL_ET_I16};
+  const int64_t more = kv == CEL_EMIT_KV_I16 ? 2 : 0;
   int64_t channels = a->hidden, taps = a->conv.kernel;
   int n_conv = a->n_conv_layers;
   if (a->delta.kernel > 0) {
@@ -209,13 +211,14 @@ cel_state_shape cel_state_shape_of(const cel_arch *a, cel_state state, int64_t r
   }
   switch (state) {
     case CEL_STATE_KEYS:
-      return (cel_state_shape){"kcache", {a->n_kv_layers, rows, a->n_kv, capacity, cel_arch_key_width(a)}, true};
+      return (cel_state_shape){"kcache", kept[kv], {a->n_kv_layers, rows, a->n_kv, capacity, cel_arch_key_width(a) + more}, true};
     case CEL_STATE_VALUES:
-      return (cel_state_shape){"vcache", {a->mla.kv_rank > 0 ? 0 : a->n_kv_layers, rows, a->n_kv, capacity, a->head_dim}, true};
+      return (cel_state_shape){
+          "vcache", kept[kv], {a->mla.kv_rank > 0 ? 0 : a->n_kv_layers, rows, a->n_kv, capacity, a->head_dim + more}, true};
     case CEL_STATE_CONV:
-      return (cel_state_shape){"conv", {n_conv, rows, 1, taps - 1, channels}, false};
+      return (cel_state_shape){"conv", CEL_ET_F32, {n_conv, rows, 1, taps - 1, channels}, false};
     case CEL_STATE_DELTA:
-      return (cel_state_shape){"delta", {a->n_delta_layers, rows, a->delta.n_v, a->delta.d_k, a->delta.d_v}, false};
+      return (cel_state_shape){"delta", CEL_ET_F32, {a->n_delta_layers, rows, a->delta.n_v, a->delta.d_k, a->delta.d_v}, false};
     case CEL_STATE_COUNT:
       break;
   }

@@ -94,20 +94,29 @@ static void run_gated(const member *m, const cel_step *s) {
   (s->u.gated.gelu ? k->gelu_tanh_mul : k->silu_mul)(y + mine.begin, gate + mine.begin, up + mine.begin, mine.end - mine.begin);
 }
 
+static void keep(const member *m, cel_kv kv, void *to, const float *x, int64_t n) {
+  switch (kv) {
+    case CEL_KV_F32: memcpy(to, x, (size_t)n * sizeof *x); break;
+    case CEL_KV_F16: m->r->plan->kernels.narrow_f16(to, x, n); break;
+    case CEL_KV_I16: m->r->plan->kernels.narrow_i16(to, x, n); break;
+  }
+}
+
 // Writes each token's heads at (layer, slot, head, position); what lies outside the cache is dropped, as the
 // scatter of the decomposition does.
 static void run_append(const member *m, const cel_step *s) {
   const int64_t *d = s->u.append.cache->dims;
-  float *cache = at(m, s->in[0]);
+  char *cache = at(m, s->in[0]);
   const float *fresh = at(m, s->in[1]);
   const int32_t *slots = at(m, s->in[2]), *positions = at(m, s->in[3]);
+  int64_t width = d[4] - (s->u.append.kv == CEL_KV_I16 ? 2 : 0);
   range mine = share(m, s->solo, s->u.append.tokens, 1);
   for (int64_t t = mine.begin; t < mine.end; t++) {
     int64_t slot = slots[s->u.append.slot_per_token ? t : 0], position = positions[t];
     if (slot < 0 || slot >= d[1] || position < 0 || position >= d[3]) continue;
     for (int64_t h = 0; h < d[2]; h++) {
-      float *to = cache + ((((s->u.append.layer * d[1]) + slot) * d[2] + h) * d[3] + position) * d[4];
-      memcpy(to, fresh + (t * d[2] + h) * d[4], (size_t)d[4] * sizeof *to);
+      int64_t element = ((((s->u.append.layer * d[1]) + slot) * d[2] + h) * d[3] + position) * d[4];
+      keep(m, s->u.append.kv, cache + element * cel_kv_bytes(s->u.append.kv), fresh + (t * d[2] + h) * width, width);
     }
   }
 }
@@ -117,8 +126,9 @@ static void run_attention(const member *m, const cel_step *s) {
   const int64_t *d = s->u.attention.cache->dims;
   int64_t layer = s->u.attention.layer * d[1] * d[2] * d[3] * d[4];
   a.q = at(m, s->in[0]);
-  a.k = (const float *)at(m, s->in[1]) + layer;
-  a.v = (const float *)at(m, s->in[2]) + layer;
+  layer *= cel_kv_bytes(a.kv);
+  a.k = (const char *)at(m, s->in[1]) + layer;
+  a.v = (const char *)at(m, s->in[2]) + layer;
   a.slots = at(m, s->in[3]);
   a.positions = at(m, s->in[4]);
   if (s->n_in > 6) a.sinks = at(m, s->in[6]);

@@ -129,6 +129,8 @@ void cel_pjrt_add_sharding(const cel_pjrt *p, cel_buf *text, int rank, int axis)
   cel_buf_addz(text, "]>");
 }
 
+const char *cel_pjrt_zero(const cel_hlo_type *t) { return cel_etype_is_float(t->etype) ? "0.0" : "0"; }
+
 cel_status cel_pjrt_zeros(const cel_pjrt *p, const cel_hlo_type *t, int axis, cel_pjrt_array *out, cel_err *err) {
   char type[128];
   cel_buf text = {0};
@@ -139,7 +141,7 @@ cel_status cel_pjrt_zeros(const cel_pjrt *p, const cel_hlo_type *t, int axis, ce
   cel_pjrt_add_mesh(p, &text);
   cel_buf_printf(&text, "  func.func public @main() -> (%s {", type);
   cel_pjrt_add_sharding(p, &text, t->rank, axis);
-  cel_buf_printf(&text, "}) {\n    %%z = stablehlo.constant dense<0.0> : %s\n    return %%z : %s\n  }\n}\n", type, type);
+  cel_buf_printf(&text, "}) {\n    %%z = stablehlo.constant dense<%s> : %s\n    return %%z : %s\n  }\n}\n", cel_pjrt_zero(t), type, type);
   cel_status s = text.failed ? cel_fail_oom(err, "a program") : cel_pjrt_compile(p, cel_buf_str(&text), "zeros", &program, err);
   if (s == CEL_OK) s = cel_pjrt_run(p, program, NULL, 0, out, 1, err);
   cel_pjrt_drop_program(p, program);

@@ -18,6 +18,8 @@ CEL_MUST_CHECK cel_status cel_pjrt_upload(const cel_pjrt *p, const cel_hlo_type 
                                           cel_pjrt_host host, cel_pjrt_array *out, cel_err *err);
 // Waits for the value of a tensor that the first device has all of, and copies it, `bytes` in all.
 CEL_MUST_CHECK cel_status cel_pjrt_download(const cel_pjrt *p, const cel_pjrt_array *b, void *data, int64_t bytes, cel_err *err);
+// Zero as a constant of this type is written.
+const char *cel_pjrt_zero(const cel_hlo_type *t);
 // A tensor of zeros made on the devices.
 CEL_MUST_CHECK cel_status cel_pjrt_zeros(const cel_pjrt *p, const cel_hlo_type *t, int axis, cel_pjrt_array *out, cel_err *err);
 // What a module's text says of a program for several devices, nothing for one: the mesh, as a line ahead of the functions, and

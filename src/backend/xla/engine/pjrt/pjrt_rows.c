@@ -12,11 +12,18 @@ void cel_pjrt_rows_free(cel_pjrt_rows *r, const cel_pjrt *p) {
   r->n = r->n_moves = 0;
 }
 
+// One row of a state.
+static void row_type(const cel_hlo_type *t, char *out, size_t n) {
+  cel_hlo_type row = *t;
+  row.dims[1] = 1;
+  cel_hlo_type_text(&row, out, n);
+}
+
 // main(state, from, to): row `to` becomes row `from`, or zero.
 static void write_program(const cel_pjrt *p, cel_buf *out, const char *type, const cel_hlo_type *t, int axis, bool copy) {
   char row[128];
   const int64_t *d = t->dims;
-  snprintf(row, sizeof row, "tensor<%lldx1x%lldx%lldx%lldxf32>", (long long)d[0], (long long)d[2], (long long)d[3], (long long)d[4]);
+  row_type(t, row, sizeof row);
   const char *comma = p->n_parts > 1 ? ", " : "";
   cel_buf_addz(out, "module @rows {\n");
   cel_pjrt_add_mesh(p, out);
@@ -34,7 +41,7 @@ static void write_program(const cel_pjrt *p, cel_buf *out, const char *type, con
                    "(%s, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> %s\n", (long long)d[0], (long long)d[2],
                    (long long)d[3], (long long)d[4], type, row);
   } else {
-    cel_buf_printf(out, "    %%r = stablehlo.constant dense<0.0> : %s\n", row);
+    cel_buf_printf(out, "    %%r = stablehlo.constant dense<%s> : %s\n", cel_pjrt_zero(t), row);
   }
   cel_buf_printf(out, "    %%s = stablehlo.dynamic_update_slice %%state, %%r, %%0, %%to, %%0, %%0, %%0 : (%s, %s, tensor<i32>, "
                  "tensor<i32>, tensor<i32>, tensor<i32>, tensor<i32>) -> %s\n    return %%s : %s\n  }\n}\n", type, row, type, type);
@@ -102,7 +109,7 @@ cel_status cel_pjrt_rows_copy(cel_pjrt_rows *r, const cel_pjrt *p, const cel_hlo
 static void write_move(const cel_pjrt *p, cel_buf *out, const char *from, const char *to, const cel_hlo_type *t, int axis) {
   char row[128];
   const int64_t *d = t->dims;
-  snprintf(row, sizeof row, "tensor<%lldx1x%lldx%lldx%lldxf32>", (long long)d[0], (long long)d[2], (long long)d[3], (long long)d[4]);
+  row_type(t, row, sizeof row);
   cel_buf_addz(out, "module @move {\n");
   cel_pjrt_add_mesh(p, out);
   cel_buf_printf(out, "  func.func public @main(%%from: %s {", from);

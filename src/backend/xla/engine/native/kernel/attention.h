@@ -2,6 +2,9 @@
 #ifndef CEL_XLA_NATIVE_KERNEL_ATTENTION_H
 #define CEL_XLA_NATIVE_KERNEL_ATTENTION_H
 
+#include <math.h>
+#include <string.h>
+
 #include "backend/xla/engine/native/kernel/kernel.h"
 
 enum {
@@ -11,7 +14,8 @@ enum {
 typedef struct cel_attention_scratch {
   float s[CEL_ATTENTION_ROWS][CEL_ATTENTION_TILE];  // scores, then weights
   float most[CEL_ATTENTION_ROWS], total[CEL_ATTENTION_ROWS], keep[CEL_ATTENTION_ROWS];
-} cel_attention_scratch;
+  float k_step[CEL_ATTENTION_TILE], v_step[CEL_ATTENTION_TILE];  // of the tile's keys and values, with CEL_KV_I16
+} cel_attention_scratch;  // behind it, unless they are f32: keys and values of a tile, widened, [2][CEL_ATTENTION_TILE][d]
 
 typedef struct cel_attention_split {
   int64_t tokens, token_blocks;  // tokens per block; only those of one slot share a block
@@ -51,6 +55,19 @@ static inline cel_attention_range cel_attention_range_of(const cel_attention *a,
   r.token_begin = block * s->tokens;
   r.token_end = r.token_begin + s->tokens < a->n ? r.token_begin + s->tokens : a->n;
   return r;
+}
+
+// x in whole steps; 0 where that is no number.
+static inline int16_t cel_kv_steps(float x, float step) {
+  float v = rintf(x / step);
+  return (int16_t)(v <= 32767 ? v >= -32767 ? v : -32767 : v > 32767 ? 32767 : 0);
+}
+
+// The step behind the d numbers of a vector.
+static inline float cel_attention_step(const int16_t *x, int d) {
+  float step;
+  memcpy(&step, x + d, sizeof step);
+  return step;
 }
 
 // The first key token i may see.

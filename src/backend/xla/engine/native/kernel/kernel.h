@@ -71,12 +71,21 @@ int cel_linear_row_tile(const cel_linear *w);
 // Query head h reads kv head h / (n_q / n_kv). A value is as wide as a key or, in latent attention (v is k then), the
 // first columns of one. Keys are cut in tiles at absolute multiples of
 // CEL_ATTENTION_TILE and joined in order (running maximum), so the bits do not depend on chunking.
+// Keys and values are kept as f32, as f16, or as whole numbers of one step for each vector, whose f32 stands behind them.
+// With steps: score = scale * (step * q.k), and out = sum of (p * step).v, with k and v the whole numbers.
+typedef enum cel_kv { CEL_KV_F32, CEL_KV_F16, CEL_KV_I16 } cel_kv;
+#define CEL_KV_LEAST 1e-30f  // the largest of a vector counts as no less
+static inline int cel_kv_bytes(cel_kv kv) { return kv == CEL_KV_F32 ? 4 : 2; }  // of an element
+static inline int cel_kv_width(cel_kv kv, int d) { return kv == CEL_KV_I16 ? d + 2 : d; }
+
 enum { CEL_ATTENTION_TILE = 64, CEL_ATTENTION_WIDEST = 1024 };
 typedef struct cel_attention {
   const float *q;     // [n][n_q][d]
   float *out;         // [n][n_q][dv]
-  const float *k, *v; // of this layer: element (slot, kv head, j, c) at slot*slot_stride + head*head_stride + j*d + c
-  int64_t slot_stride, head_stride;  // in floats
+  const void *k, *v;  // of this layer: element (slot, kv head, j, c) at slot*slot_stride + head*head_stride + j*width + c
+  cel_kv kv;
+  int width;          // cel_kv_width(kv, d)
+  int64_t slot_stride, head_stride;  // in elements
   const int32_t *slots;
   int slot_step;             // 1: one slot per token; 0: slots[0] for all
   const int32_t *positions;  // [n]

@@ -1,8 +1,10 @@
 // The definition of attention: keys in tiles at absolute multiples of CEL_ATTENTION_TILE, joined in order.
 #include <math.h>
+#include <string.h>
 
 #include "backend/xla/engine/native/kernel/attention.h"
 #include "backend/xla/engine/native/kernel/scalar.h"
+#include "base/half.h"
 #include "base/macros.h"
 
 int64_t cel_attention_items(const cel_attention *a) {
@@ -11,14 +13,43 @@ int64_t cel_attention_items(const cel_attention *a) {
 }
 
 int64_t cel_attention_scratch_bytes(const cel_attention *a) {
-  (void)a;
-  return (int64_t)sizeof(cel_attention_scratch);
+  int64_t tiles = a->kv == CEL_KV_F32 ? 0 : 2 * CEL_ATTENTION_TILE * (int64_t)a->d * (int64_t)sizeof(float);
+  return ((int64_t)sizeof(cel_attention_scratch) + tiles + 63) / 64 * 64;
 }
 
-static float score(const cel_attention *a, const float *q, const float *k) {
+void cel_scalar_narrow_f16(uint16_t *y, const float *x, int64_t n) {
+  const float most = 65504;
+  for (int64_t i = 0; i < n; i++) y[i] = cel_f32_to_f16(x[i] > most ? most : x[i] < -most ? -most : x[i]);
+}
+
+void cel_scalar_narrow_i16(int16_t *y, const float *x, int64_t n) {
+  float most = CEL_KV_LEAST;
+  for (int64_t i = 0; i < n; i++) most = isnan(most) || most >= fabsf(x[i]) ? most : fabsf(x[i]);  // NaN wins
+  const float step = most * (1.0f / 32767);
+  for (int64_t i = 0; i < n; i++) y[i] = cel_kv_steps(x[i], step);
+  memcpy(y + n, &step, sizeof step);
+}
+
+// Element i of keys or values, without its step.
+static float kept(const cel_attention *a, const void *kv, int64_t i) {
+  switch (a->kv) {
+    case CEL_KV_F16: return cel_f16_to_f32(((const uint16_t *)kv)[i]);
+    case CEL_KV_I16: return ((const int16_t *)kv)[i];
+    case CEL_KV_F32: break;
+  }
+  return ((const float *)kv)[i];
+}
+
+// The step of the vector at element i; 1 where there is none.
+static float step_at(const cel_attention *a, const void *kv, int64_t i) {
+  return a->kv == CEL_KV_I16 ? cel_attention_step((const int16_t *)kv + i, a->d) : 1;
+}
+
+static float score(const cel_attention *a, const float *q, int64_t at) {
   float acc[8] = {0};
-  for (int c = 0; c < a->d; c++) acc[c % 8] = fmaf(q[c], k[c], acc[c % 8]);
-  float s = a->scale * (((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7])));
+  for (int c = 0; c < a->d; c++) acc[c % 8] = fmaf(q[c], kept(a, a->k, at + c), acc[c % 8]);
+  float s = ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]));
+  s = a->scale * (s * step_at(a, a->k, at));
   return a->softcap > 0 ? a->softcap * tanhf(s / a->softcap) : s;
 }
 
@@ -34,16 +65,17 @@ static void attend(const cel_attention *a, int64_t i, int h, float *s) {
     int64_t j0 = CEL_MAX(tile, begin), j1 = CEL_MIN(tile + CEL_ATTENTION_TILE, end);
     float next = most;
     for (int64_t j = j0; j < j1; j++) {
-      s[j - j0] = score(a, q, a->k + at + j * a->d);
+      s[j - j0] = score(a, q, at + j * a->width);
       if (s[j - j0] > next) next = s[j - j0];
     }
     float keep = most == -INFINITY ? 0 : expf(most - next), sum = 0;
     for (int c = 0; c < a->dv; c++) out[c] *= keep;
     for (int64_t j = j0; j < j1; j++) {
       float p = expf(s[j - j0] - next);
-      const float *v = a->v + at + j * a->d;
+      const int64_t v = at + j * a->width;
       sum += p;
-      for (int c = 0; c < a->dv; c++) out[c] = fmaf(p, v[c], out[c]);
+      p *= step_at(a, a->v, v);
+      for (int c = 0; c < a->dv; c++) out[c] = fmaf(p, kept(a, a->v, v + c), out[c]);
     }
     total = total * keep + sum;
     most = next;

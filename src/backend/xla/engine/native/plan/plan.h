@@ -136,6 +136,7 @@ typedef struct cel_step {
     struct {
       int64_t tokens, layer;
       const cel_hlo_type *cache;
+      cel_kv kv;
       bool slot_per_token;
     } append;
     struct {
