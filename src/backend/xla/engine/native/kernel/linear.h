@@ -29,7 +29,7 @@
 enum {
   CEL_LIN_BATCH = 8,        // units whose scales are widened together
   CEL_LIN_UNIT_MAX = 64,
-  CEL_LIN_BLOCK_BYTES = 25 << 10,  // least scratch of the i16 kernels: a panel (panel.h)
+  CEL_LIN_BLOCK_BYTES = 26 << 10,  // least scratch of the i16 kernels: a panel (panel.h)
   CEL_LIN_PANEL_F32 = 4,    // rows widened together when there are several tokens
 };
 

@@ -24,6 +24,7 @@ typedef struct cel_panel {
   } u;
   float s[CEL_PANEL_SCALES * CEL_PANEL_ROWS];  // [unit and half][row]
   float b[CEL_PANEL_SCALES * CEL_PANEL_ROWS];
+  bool ahead;  // rows are read once, in order: unpacking may ask for those of the next panel
 } cel_panel;
 _Static_assert(sizeof(cel_panel) <= CEL_LIN_BLOCK_BYTES, "the scratch of a linear kernel holds a panel");
 

@@ -212,6 +212,7 @@ static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const
                                           bool bytes, cel_panel *p, int half) {
   enum { ROWS = CEL_PANEL_ROWS };
   const int halves = halves_of(f);
+  const uint8_t *next = e->at[0] + ROWS * w->w_row_bytes;
   int64_t offset = u0 / CEL_LIN_BATCH * batch_bytes_of(f);
   for (int64_t i = 0; i < n; i += CEL_LIN_BATCH, offset += batch_bytes_of(f)) {
     const int64_t here = CEL_MIN(CEL_LIN_BATCH, n - i);
@@ -223,6 +224,7 @@ static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const
       __m256i q[8][4];
       const bool whole = is_whole(f, w, u0 + i + k);
       const int64_t at = (i + k) * unit_of(f) * ROWS;
+      if (p->ahead) prefetch_share(f, next, u0 + i + k);
       if (bytes) {
         for (int r = 0; r < 8; r++) unpack_raw(f, e->at[r] + offset, k, whole, q[r]);
         store_bytes_of(f, q, p->u.bytes + at + 32 * half);
