@@ -8,6 +8,6 @@
 #include <vector>
 
 // Bytes of all arrays that evaluating these makes and holds at once, at most: about. Some operations need scratch beside them.
-size_t cel_mlx_peak(const std::vector<mlx::core::array> &wanted);
+extern "C" size_t cel_mlx_peak(const std::vector<mlx::core::array> &wanted);  // "C": the name as it is
 
 #endif
