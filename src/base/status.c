@@ -3,10 +3,18 @@
 #include <stdio.h>
 #include <string.h>
 
+// What a file or a request says may stand in a message: it must neither begin a line of its own nor steer a terminal.
+static void make_one_line(char *text) {
+  for (; *text; text++) {
+    if ((unsigned char)*text < ' ' || *text == 0x7F) *text = *text == '\n' || *text == '\t' ? ' ' : '?';
+  }
+}
+
 cel_status cel_failv(cel_err *err, cel_status status, const char *fmt, va_list args) {
   if (err) {
     err->status = status;
     vsnprintf(err->text, sizeof err->text, fmt, args);
+    make_one_line(err->text);
   }
   return status;
 }
@@ -33,6 +41,7 @@ cel_status cel_err_prefix(cel_err *err, const char *fmt, ...) {
     memcpy(err->text + n + 2, old, CEL_MIN(room, tail));
     err->text[(size_t)n + 2 + CEL_MIN(room, tail)] = 0;
   }
+  make_one_line(err->text);
   return err->status;
 }
 

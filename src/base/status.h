@@ -25,7 +25,7 @@ enum { CEL_ERR_TEXT_BYTES = 1024 };
 
 typedef struct cel_err {
   cel_status status;
-  char text[CEL_ERR_TEXT_BYTES];  // a whole sentence or "", always NUL-terminated
+  char text[CEL_ERR_TEXT_BYTES];  // a whole sentence or "", one line without control characters, always NUL-terminated
 } cel_err;
 
 // Writes the sentence (cut at CEL_ERR_TEXT_BYTES) and returns `status`. `err` may be NULL: then only
