@@ -215,8 +215,8 @@ static void in_json(const bench_figure *all, const cel_json *settings, cel_buf *
 }
 
 // What a comparison should find the same.
-static cel_json *settings_of(const cli_options *o, const report *r) {
-  cel_json *s = cel_json_object();
+static cel_json *settings_of(const cli_options *o, const cel_lm *lm, const report *r) {
+  cel_json *s = cel_json_object(), *model = cel_json_string_of(lm->checkpoint->path);
   int bad = cel_json_object_set_new(s, "prompt", cel_json_integer(o->bench_prompt));
   bad |= cel_json_object_set_new(s, "generated", cel_json_integer(o->bench_gen));
   bad |= cel_json_object_set_new(s, "rows", cel_json_integer(o->rows));
@@ -224,6 +224,7 @@ static cel_json *settings_of(const cli_options *o, const report *r) {
   bad |= cel_json_object_set_new(s, "engine", cel_json_string_of(r->d.engine));
   bad |= cel_json_object_set_new(s, "isa", cel_json_string_of(r->d.isa));
   bad |= cel_json_object_set_new(s, "precision", cel_json_string_of(r->d.precision));
+  if (model) bad |= cel_json_object_set_new(s, "model", model);  // a path need not be UTF-8
   if (!bad) return s;
   cel_json_decref(s);
   return NULL;
@@ -233,7 +234,7 @@ static cel_status say(const cli_options *o, const cel_lm *lm, const figures *f, 
   report r = measure(o, lm, f);
   bench_figure all[FIGURES];
   figures_of(lm, f, &r, all);
-  cel_json *settings = settings_of(o, &r);
+  cel_json *settings = settings_of(o, lm, &r);
   if (!settings) return cel_fail_oom(err, "a report");
   if (o->json) in_json(all, settings, b);
   else in_words(o, lm, f, &r, b);
