@@ -91,7 +91,7 @@ static cel_status encode_word(const cel_model *m, cel_model_scratch *s, cel_str 
   if (cel_piece_cache_get(s->cache, piece, &place, out)) return CEL_OK;
   size_t before = out->n;
   CEL_TRY(encode(m, s, piece, out, err));
-  if (!out->failed) cel_piece_cache_put(s->cache, place, piece, out->p + before, out->n - before);
+  if (!out->failed && out->p) cel_piece_cache_put(s->cache, place, piece, out->p + before, out->n - before);
   return CEL_OK;
 }
 
