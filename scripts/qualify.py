@@ -282,8 +282,12 @@ def page(rows):
     return text
 
 
+def page_of(record):
+    return os.path.splitext(record)[0] + ".md"
+
+
 def write_page(record):
-    path = os.path.splitext(record)[0] + ".md"
+    path = page_of(record)
     with open(path + ".part", "w", encoding="utf-8") as f:
         f.write(page(read_record(record)))
     os.replace(path + ".part", path)

@@ -22,7 +22,7 @@ def main():
         whole = r["checkpoint"] in qualify.CHECKPOINTS and r["tokens"] > 0 and 0 <= r["equal"] <= r["tokens"]
         if not whole or (r["result"] == "equal") != (r["equal"] == r["tokens"]) or not re.fullmatch(r"\d{4}-\d\d-\d\d", r["date"]):
             bad.append("a row that cannot be: %s" % r)
-    with open(qualify.PAGE, encoding="utf-8") as f:
+    with open(qualify.page_of(qualify.RECORD), encoding="utf-8") as f:
         if f.read() != qualify.page(rows):
             bad.append("docs/qualification.md is stale: run scripts/qualify.py --write")
     print("\n".join(bad) or "%d rows" % len(rows))
