@@ -30,9 +30,8 @@ struct cel_engine {
 };
 
 struct cel_buffer {
-  int rank;
-  int64_t dims[CEL_HLO_MAX_RANK], bytes;
-  int item_bytes;
+  cel_hlo_type type;
+  int64_t bytes;
   void *data;  // NULL: in parts, and nothing has asked for one piece
   const void **parts;  // lent, ended by NULL; NULL: in one piece
   enum { BUFFER_LENT, BUFFER_OWNED, BUFFER_MAPPED } storage;
@@ -108,10 +107,8 @@ static cel_buffer *new_buffer(const cel_hlo_type *t, cel_err *err) {
     cel_fail_oom(err, "a buffer");
     return NULL;
   }
-  b->rank = t->rank;
-  memcpy(b->dims, t->dims, sizeof b->dims);
+  b->type = *t;
   b->bytes = cel_hlo_bytes(t);
-  b->item_bytes = cel_etype_bytes(t->etype);
   return b;
 }
 
@@ -196,24 +193,21 @@ static cel_status native_state(cel_engine *e, const cel_hlo_type *t, cel_buffer 
 }
 
 static cel_status native_copy_row(cel_buffer *b, int64_t from, int64_t to, int64_t n, cel_err *err) {
-  CEL_TRY(cel_state_check_copy(b->rank, b->dims, from, to, n, err));
-  int64_t head = b->dims[3] * b->dims[4] * b->item_bytes, bytes = n * b->dims[4] * b->item_bytes;
-  for (int64_t l = 0; l < b->dims[0]; l++) {
-    for (int64_t h = 0; h < b->dims[2]; h++) {
-      char *row0 = (char *)b->data + (l * b->dims[1] * b->dims[2] + h) * head;
-      memcpy(row0 + to * b->dims[2] * head, row0 + from * b->dims[2] * head, (size_t)bytes);
+  CEL_TRY(cel_state_check_copy(b->type.rank, b->type.dims, from, to, n, err));
+  const int64_t *d = b->type.dims, position = d[4] * cel_etype_bytes(b->type.etype), head = d[3] * position;
+  for (int64_t l = 0; l < d[0]; l++) {
+    for (int64_t h = 0; h < d[2]; h++) {
+      char *row0 = (char *)b->data + (l * d[1] * d[2] + h) * head;
+      memcpy(row0 + to * d[2] * head, row0 + from * d[2] * head, (size_t)(n * position));
     }
   }
   return CEL_OK;
 }
 
 static cel_status native_move_row(cel_buffer *from, cel_buffer *to, int64_t row, int64_t n, cel_err *err) {
-  const int64_t *d = from->dims, *e = to->dims;
-  if (from->rank != 5 || to->rank != 5 || d[0] != e[0] || d[1] != e[1] || d[2] != e[2] || d[4] != e[4] || row < 0 || row >= d[1] ||
-      n < 0 || n > CEL_MIN(d[3], e[3])) {
-    return cel_fail(err, CEL_INVALID, "%lld positions of row %lld do not fit from one state into the other", (long long)n, (long long)row);
-  }
-  int64_t position = d[4] * from->item_bytes;
+  const int64_t *d = from->type.dims, *e = to->type.dims;
+  CEL_TRY(cel_state_check_move(&from->type, &to->type, row, n, err));
+  int64_t position = d[4] * cel_etype_bytes(from->type.etype);
   for (int64_t l = 0; l < d[0]; l++) {
     for (int64_t h = 0; h < d[2]; h++) {
       int64_t at = (l * d[1] + row) * d[2] + h;
@@ -239,9 +233,9 @@ static void forget_bytes(char *p, int64_t bytes) {
 }
 
 static void native_forget_row(cel_buffer *b, int64_t row) {
-  if (!cel_state_has_row(b->rank, b->dims, row)) return;
-  int64_t bytes = b->dims[2] * b->dims[3] * b->dims[4] * b->item_bytes;
-  for (int64_t l = 0; l < b->dims[0]; l++) forget_bytes((char *)b->data + (l * b->dims[1] + row) * bytes, bytes);
+  if (!cel_state_has_row(b->type.rank, b->type.dims, row)) return;
+  const int64_t *d = b->type.dims, bytes = d[2] * d[3] * d[4] * cel_etype_bytes(b->type.etype);
+  for (int64_t l = 0; l < d[0]; l++) forget_bytes((char *)b->data + (l * d[1] + row) * bytes, bytes);
 }
 
 // ---- executables -----------------------------------------------------------------------------------
