@@ -65,7 +65,7 @@ static CEL_ALWAYS_INLINE ints dots(cel_panel_shape f, const uint8_t *q, const to
   }
   EACH(SHIFT)
 #undef SHIFT
-  return add_unsigned(d, f.wide, q, x, f.unit + at, positions, n);
+  return add_unsigned(d, f.wide, once_more(q), x, f.unit + at, positions, n);
 }
 
 cel_panel_multiply *const cel_dotprod_panels[CEL_PANEL_KINDS] = {

@@ -21,6 +21,12 @@ static CEL_ALWAYS_INLINE int32_t excess(cel_panel_shape f, factors less, int32_t
   return less.low * (total & 0xFFFF) + less.high * (total >> 16);
 }
 
+// The same place, which compilers cannot know: else what the first plane loaded of a panel is kept for the second one, and spilled.
+static CEL_ALWAYS_INLINE const uint8_t *once_more(const uint8_t *q) {
+  __asm__("" : "+r"(q));
+  return q;
+}
+
 static CEL_ALWAYS_INLINE int8x16_t flip_sign(uint8x16_t v) { return vreinterpretq_s8_u8(veorq_u8(v, set_u8(128))); }
 // As a panel keeps them.
 static CEL_ALWAYS_INLINE int8x16_t signed_weights(lin_kind f, uint8x16_t q) {

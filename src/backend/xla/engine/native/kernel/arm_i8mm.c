@@ -88,7 +88,7 @@ static CEL_ALWAYS_INLINE ints dots(cel_panel_shape f, const uint8_t *q, const to
   two_pairs s = add_plane((two_pairs){none, none}, false, q, x, at, positions, n);
   if (!f.bytes) {
     s = (two_pairs){shifted(s.first), shifted(s.second)};
-    s = add_plane(s, true, q, x, f.unit + at, positions, n);
+    s = add_plane(s, true, once_more(q), x, f.unit + at, positions, n);
   }
   const squares p = s.first, r = s.second;
   return (ints){of_first(p.a, p.b),  of_first(p.c, p.d),  of_second(p.a, p.b), of_second(p.c, p.d),

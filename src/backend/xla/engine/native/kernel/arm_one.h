@@ -42,8 +42,11 @@ static CEL_ALWAYS_INLINE void eight_dots(lin_kind f, bool bytes, const eight_row
   }
 }
 
-static CEL_ALWAYS_INLINE void prefetch_batch(lin_kind f, const uint8_t *p) {
-  for (int line = 0; line < batch_bytes_of(f); line += 64) __builtin_prefetch(p + line);
+// Eight rows are read side by side but fetched as they lie, one behind the other, which memory answers faster: each unit
+// of a block of rows asks for its share of the next block.
+static CEL_ALWAYS_INLINE void prefetch_share(lin_kind f, const uint8_t *block, int64_t u) {
+  const int share = batch_bytes_of(f);
+  for (int line = 0; line < share; line += 64) __builtin_prefetch(block + u * share + line);
 }
 
 // What a packed row holds.
@@ -65,6 +68,7 @@ static CEL_ALWAYS_INLINE eight add_unit(lin_kind f, bool bytes, const cel_linear
   const cel_panel_shape shape = {unit_of(f), halves, biased(f), bytes, wide(f)};
   const int64_t u = u0 + k;
   int32x4_t d[2][8];
+  prefetch_share(f, e->at[0] + 8 * w->w_row_bytes, u);
   eight_dots(f, bytes, e, offset, k, is_whole(f, w, u), p->x + u * unit_of(f) * (bytes ? 1 : 2), d);
   for (int h = 0; h < halves; h++) {
     const int32_t total = halves == 1 ? p->total[2 * u] + p->total[2 * u + 1] : p->total[2 * u + h];
@@ -79,7 +83,7 @@ static CEL_ALWAYS_INLINE eight add_unit(lin_kind f, bool bytes, const cel_linear
 static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, bool bytes, const cel_linear *w, const packed_row *p, float *y, int64_t row,
                                         int64_t end) {
   const int halves = halves_of(f);
-  const int64_t units = cel_lin_units(w), ahead = 8 * w->w_row_bytes;
+  const int64_t units = cel_lin_units(w);
   const eight_rows e = rows_from(w, row, end - 1);
   eight acc = {set4(0), set4(0)};
   int64_t offset = 0;
@@ -87,7 +91,6 @@ static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, bool bytes, const cel_linear
     const int64_t n = CEL_MIN(CEL_LIN_BATCH, units - u0);
     float s[16 * 8], b[16 * 8];
     eight_scales(f, w, &e, offset, u0, n, s, b, 8);
-    for (int r = 0; r < 8; r++) prefetch_batch(f, e.at[r] + offset + ahead);
     EACH_UNIT(f, n, acc = add_unit(f, bytes, w, p, &e, offset, u0, k, s + 8 * k * halves, b + 8 * k * halves, acc))
   }
   store_first8(y + row, end - row, (vec8){acc.l, acc.h});
