@@ -89,9 +89,13 @@ static void scores2(const float *q0, const float *q1, const float *k, int d, flo
 
 // ---- softmax ----------------------------------------------------------------------------------------
 
-static void scale_scores(const cel_attention *a, float *s) {
+// step: of each key; NULL: 1. Keys that are not seen stay where they are.
+static void scale_scores(const cel_attention *a, const float *step, float *s) {
   for (int j = 0; j < TILE; j += 4) {
-    float32x4_t v = vmulq_n_f32(vld1q_f32(s + j), a->scale);
+    const float32x4_t raw = vld1q_f32(s + j);
+    float32x4_t v = raw;
+    if (step) v = vbslq_f32(vceqq_f32(raw, set4(-INFINITY)), raw, vmulq_f32(raw, vld1q_f32(step + j)));
+    v = vmulq_n_f32(v, a->scale);
     if (a->softcap > 0) {
       const float32x4_t t = vmulq_n_f32(tanh4(vdivq_f32(v, set4(a->softcap))), a->softcap);
       v = vbslq_f32(vceqq_f32(v, set4(-INFINITY)), v, t);
@@ -179,36 +183,43 @@ typedef struct row {
   float most, total;
 } row;
 
+// A tile of keys and values in f32, d apart, and their steps, NULL where there are none.
+typedef struct kv_tile {
+  const float *k, *v, *k_step, *v_step;
+} kv_tile;
+
 // Turns the products of one tile into weights; returns by how much what was summed so far shrinks.
-static float join_tile(const cel_attention *a, row *r, float *s) {
-  scale_scores(a, s);
+static float join_tile(const cel_attention *a, row *r, const kv_tile *t, float *s) {
+  scale_scores(a, t->k_step, s);
   float next = max64(s);
   if (r->most > next) next = r->most;
   const float keep = vgetq_lane_f32(exp4(set4(r->most - next)), 0), sum = weights(s, next);
   r->total = r->total * keep + sum;
   r->most = next;
+  for (int j = 0; t->v_step && j < TILE; j += 4) vst1q_f32(s + j, vmulq_f32(vld1q_f32(s + j), vld1q_f32(t->v_step + j)));
   return keep;
 }
 
-static void attend_tile(const cel_attention *a, row *r, int64_t tile, const float *k, const float *v, float *s) {
+static void attend_tile(const cel_attention *a, row *r, int64_t tile, const kv_tile *t, float *s) {
   const int j0 = (int)(r->begin > tile ? r->begin - tile : 0), j1 = (int)(r->end - tile < TILE ? r->end - tile : TILE);
   if (j0 >= j1) return;
-  scores(r->q, k, a->d, j0, j1, s);
-  const float keep = join_tile(a, r, s);
-  add_columns(r->out, s, v, a->d, a->dv, j0, j1, keep);
+  scores(r->q, t->k, a->d, j0, j1, s);
+  const float keep = join_tile(a, r, t, s);
+  add_columns(r->out, s, t->v, a->d, a->dv, j0, j1, keep);
 }
 
 static bool sees_all(const row *r, int64_t tile) { return r->begin <= tile && r->end >= tile + TILE; }
 
 // Rows r[0] and r[1].
-static void attend_two(const cel_attention *a, row *r, int64_t tile, const float *k, const float *v, float *s0, float *s1) {
+static void attend_two(const cel_attention *a, row *r, int64_t tile, const kv_tile *t, float *s0, float *s1) {
   if (!sees_all(&r[0], tile) || !sees_all(&r[1], tile)) {
-    attend_tile(a, &r[0], tile, k, v, s0);
-    attend_tile(a, &r[1], tile, k, v, s1);
+    attend_tile(a, &r[0], tile, t, s0);
+    attend_tile(a, &r[1], tile, t, s1);
     return;
   }
-  scores2(r[0].q, r[1].q, k, a->d, s0, s1);
-  const float keep0 = join_tile(a, &r[0], s0), keep1 = join_tile(a, &r[1], s1);
+  scores2(r[0].q, r[1].q, t->k, a->d, s0, s1);
+  const float keep0 = join_tile(a, &r[0], t, s0), keep1 = join_tile(a, &r[1], t, s1);
+  const float *v = t->v;
   int c = 0;
   for (; c + 32 <= a->dv; c += 32) add_values2(r[0].out + c, r[1].out + c, s0, s1, v + c, a->d, keep0, keep1);
   add_columns(r[0].out + c, s0, v + c, a->d, a->dv - c, 0, TILE, keep0);
@@ -240,6 +251,34 @@ static int rows_of(const cel_attention *a, cel_attention_range g, row *rows, int
   return n;
 }
 
+// Keys or values [first, past) of a tile that begins at element `at`, widened.
+static void widen(const cel_attention *a, const void *kv, int64_t at, int first, int past, float *out) {
+  for (int j = first; j < past; j++)
+    for (int c = 0; c < a->d; c += 4) {
+      const int64_t i = at + (int64_t)j * a->width + c;
+      const float32x4_t v = a->kv == CEL_KV_F16 ? vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16((const uint16_t *)kv + i)))
+                                                : vcvtq_f32_s32(vmovl_s16(vld1_s16((const int16_t *)kv + i)));
+      vst1q_f32(out + j * a->d + c, v);
+    }
+}
+
+static void load_steps(const cel_attention *a, const void *kv, int64_t at, int first, int past, float *step) {
+  for (int j = 0; j < TILE; j++)
+    step[j] = j < first || j >= past ? 0 : cel_attention_step((const int16_t *)kv + at + (int64_t)j * a->width, a->d);
+}
+
+// What [first, past) of a tile is in f32: itself, or widened into the scratch.
+static kv_tile tile_of(const cel_attention *a, int64_t at, int first, int past, cel_attention_scratch *scratch) {
+  if (a->kv == CEL_KV_F32) return (kv_tile){(const float *)a->k + at, (const float *)a->v + at, NULL, NULL};
+  float *k = (float *)(void *)(scratch + 1), *v = a->v == a->k ? k : k + (int64_t)TILE * a->d;
+  widen(a, a->k, at, first, past, k);
+  if (v != k) widen(a, a->v, at, first, past, v);
+  if (a->kv == CEL_KV_F16) return (kv_tile){k, v, NULL, NULL};
+  load_steps(a, a->k, at, first, past, scratch->k_step);
+  load_steps(a, a->v, at, first, past, scratch->v_step);
+  return (kv_tile){k, v, scratch->k_step, scratch->v_step};
+}
+
 static void attend_block(const cel_attention *a, cel_attention_range g, cel_attention_scratch *scratch) {
   row rows[CEL_ATTENTION_ROWS];
   int64_t begin, end;
@@ -247,10 +286,11 @@ static void attend_block(const cel_attention *a, cel_attention_range g, cel_atte
   const int64_t slot = a->slots[g.token_begin * a->slot_step], head = g.head_begin / (a->n_q / a->n_kv);
   const int64_t base = slot * a->slot_stride + head * a->head_stride;
   for (int64_t tile = begin / TILE * TILE; tile < end; tile += TILE) {
-    const float *k = a->k + base + tile * a->d, *v = a->v + base + tile * a->d;
+    const int first = (int)CEL_MAX(begin - tile, 0), past = (int)CEL_MIN(end - tile, TILE);
+    const kv_tile t = tile_of(a, base + tile * a->width, first, past, scratch);
     int i = 0;
-    for (; i + 2 <= n; i += 2) attend_two(a, &rows[i], tile, k, v, scratch->s[i], scratch->s[i + 1]);
-    if (i < n) attend_tile(a, &rows[i], tile, k, v, scratch->s[i]);
+    for (; i + 2 <= n; i += 2) attend_two(a, &rows[i], tile, &t, scratch->s[i], scratch->s[i + 1]);
+    if (i < n) attend_tile(a, &rows[i], tile, &t, scratch->s[i]);
   }
   for (int i = 0; i < n; i++) finish(&rows[i], a->dv);
 }
