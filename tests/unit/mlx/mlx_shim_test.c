@@ -9,10 +9,7 @@
 #include <cmocka.h>
 
 #include "backend/mlx/shim/shim.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CEL_SANITIZED 1
-#endif
+#include "base/macros.h"
 
 static cel_mlx *open_cpu(void) {
   cel_err err = {0};
@@ -99,7 +96,7 @@ static void missing_operands_and_wild_shapes_are_errors(void **state) {
   cel_mlx_close(c);
 }
 
-#ifndef CEL_SANITIZED  // a sanitizer takes more address space than any bound
+#if !CEL_HAS_SANITIZER  // a sanitizer takes more address space than any bound
 // With a bound on the address space, as a machine without memory has it.
 static void memory_that_is_not_there_is_an_error(void **state) {
   (void)state;
@@ -145,7 +142,7 @@ int main(void) {
       cmocka_unit_test(a_scope_drops_what_is_not_kept),
       cmocka_unit_test(the_first_error_sticks_and_is_told_once),
       cmocka_unit_test(missing_operands_and_wild_shapes_are_errors),
-#ifndef CEL_SANITIZED
+#if !CEL_HAS_SANITIZER
       cmocka_unit_test(memory_that_is_not_there_is_an_error),
 #endif
   };

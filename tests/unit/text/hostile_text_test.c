@@ -6,10 +6,12 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "base/macros.h"
+
 enum { STACK = 256 * 1024 };
 
 // Sanitizers make everything a few times slower.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if CEL_HAS_SANITIZER
 static const double limit_s = 8;
 #else
 static const double limit_s = 1;
