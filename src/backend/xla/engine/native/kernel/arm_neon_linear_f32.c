@@ -4,6 +4,7 @@
 #if defined(__aarch64__)
 #include "backend/xla/engine/native/kernel/arm_neon.h"
 #include "backend/xla/engine/native/kernel/arm_neon_scales.h"
+#include "backend/xla/engine/native/kernel/wide_tile.h"
 
 // ---- rows, widened ----------------------------------------------------------------------------------
 
@@ -159,13 +160,6 @@ static CEL_ALWAYS_INLINE void gemv_plain_all(const cel_linear *w, int type, cons
   for (; r < end; r++) gemv_plain(w, type, x, y, r, 1);
 }
 
-typedef struct tile_f32 {
-  const float *rows, *tokens;
-  int64_t row_stride, token_stride, n;  // in floats; n a multiple of 8
-  float *y;
-  int64_t y_stride;
-} tile_f32;
-
 // One row of a tile: its sums with three tokens.
 typedef struct three {
   vec8 a, b, c;
@@ -181,7 +175,7 @@ static CEL_ALWAYS_INLINE three add_three(three s, const float *w, int n_tokens, 
 }
 
 // n_rows 4 or 1, n_tokens 3 or 1: 24 registers of sums at most.
-static CEL_ALWAYS_INLINE void tile_mul(const tile_f32 *g, int n_rows, int n_tokens) {
+static CEL_ALWAYS_INLINE void tile_mul(const cel_wide_tile *g, int n_rows, int n_tokens) {
   three r0 = {zero8(), zero8(), zero8()}, r1 = r0, r2 = r0, r3 = r0;
   for (int64_t i = 0; i < g->n; i += 8) {
     const float *x = g->tokens + i, *w = g->rows + i;
@@ -206,34 +200,8 @@ static CEL_ALWAYS_INLINE void tile_mul(const tile_f32 *g, int n_rows, int n_toke
   vst1q_f32(g->y + 2 * g->y_stride, reduce8x4(r0.c, r1.c, r2.c, r3.c));
 }
 
-static CEL_ALWAYS_INLINE void tile_rows(tile_f32 g, int n_rows, int64_t n_tokens) {
-  for (; n_tokens >= 3; n_tokens -= 3) {
-    tile_mul(&g, n_rows, 3);
-    g.tokens += 3 * g.token_stride;
-    g.y += 3 * g.y_stride;
-  }
-  for (; n_tokens > 0; n_tokens--) {
-    tile_mul(&g, n_rows, 1);
-    g.tokens += g.token_stride;
-    g.y += g.y_stride;
-  }
-}
-
-static void panel_mul(tile_f32 g, int64_t n_rows, int64_t n_tokens) {
-  if (n_rows == 4) {
-    tile_rows(g, 4, n_tokens);
-    return;
-  }
-  for (; n_rows > 0; n_rows--) {
-    tile_rows(g, 1, n_tokens);
-    g.rows += g.row_stride;
-    g.y++;
-  }
-}
-
 void cel_neon_linear_mul_f32(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                              int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch) {
-  enum { CACHE = 256 * 1024 };
   if (n_tokens == 1 && cel_lin_plain(w->format)) {
     const float *x = (const void *)packed;
     if (w->format == CEL_LIN_F32) gemv_plain_all(w, CEL_LIN_F32, x, y, row_begin, row_end);
@@ -241,17 +209,7 @@ void cel_neon_linear_mul_f32(const cel_linear *w, const uint8_t *packed, int64_t
     else gemv_plain_all(w, CEL_LIN_BF16, x, y, row_begin, row_end);
     return;
   }
-  const int64_t n = cel_lin_units(w) * cel_lin_unit(w), stride = cel_lin_row_stride(w) / 4;
-  const int64_t block = CEL_MAX(12, CACHE / cel_linear_pack_bytes(w) / 3 * 3);
-  float *rows = scratch;
-  for (int64_t t = 0; t < n_tokens; t += block)
-    for (int64_t r = row_begin; r < row_end; r += CEL_LIN_PANEL_F32) {
-      const int64_t n_rows = CEL_MIN(CEL_LIN_PANEL_F32, row_end - r);
-      for (int64_t i = 0; i < n_rows; i++) widen_row(w, r + i, rows + i * stride);
-      const tile_f32 g = {rows, (const void *)(packed + t * pack_stride), stride, pack_stride / 4, n,
-                          y + t * y_stride + r, y_stride};
-      panel_mul(g, n_rows, CEL_MIN(block, n_tokens - t));
-    }
+  cel_wide_mul(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch, widen_row, tile_mul);
 }
 
 static CEL_ALWAYS_INLINE void add_columns(float *y, const float *x, const float *w, int64_t stride, int64_t n_rows) {

@@ -172,21 +172,6 @@ static CEL_ALWAYS_INLINE void batch_scales(lin_kind f, const cel_linear *w, cons
 
 // ---- eight rows -------------------------------------------------------------------------------------
 
-// Where 8 rows from `row` on begin; those behind `last` stand for rows that are not there.
-typedef struct eight_rows {
-  int64_t index[8];
-  const uint8_t *at[8];
-} eight_rows;
-
-static CEL_ALWAYS_INLINE eight_rows rows_from(const cel_linear *w, int64_t row, int64_t last) {
-  eight_rows e;
-  for (int r = 0; r < 8; r++) {
-    e.index[r] = CEL_MIN(row + r, last);
-    e.at[r] = w->w + e.index[r] * w->w_row_bytes;
-  }
-  return e;
-}
-
 // Four vectors of four as columns.
 static CEL_ALWAYS_INLINE void transpose4(uint32x4_t *v) {
   const uint64x2_t a = vreinterpretq_u64_u32(vtrn1q_u32(v[0], v[1])), b = vreinterpretq_u64_u32(vtrn2q_u32(v[0], v[1]));

@@ -111,4 +111,19 @@ static CEL_ALWAYS_INLINE bool is_whole(lin_kind f, const cel_linear *w, int64_t 
   return f != K_AFFINE4_G32 || (u + 1) * 64 <= w->cols;
 }
 
+// Where 8 rows from `row` on begin; those behind `last` stand for rows that are not there.
+typedef struct eight_rows {
+  int64_t index[8];
+  const uint8_t *at[8];
+} eight_rows;
+
+static CEL_ALWAYS_INLINE eight_rows rows_from(const cel_linear *w, int64_t row, int64_t last) {
+  eight_rows e;
+  for (int r = 0; r < 8; r++) {
+    e.index[r] = CEL_MIN(row + r, last);
+    e.at[r] = w->w + e.index[r] * w->w_row_bytes;
+  }
+  return e;
+}
+
 #endif

@@ -37,21 +37,6 @@ static CEL_ALWAYS_INLINE void by_unit(int halves, float (*by_row)[16], float *ou
   }
 }
 
-// Where 8 rows from `row` on begin; those behind `last` stand for rows that are not there.
-typedef struct eight_rows {
-  int64_t index[8];
-  const uint8_t *at[8];
-} eight_rows;
-
-static CEL_ALWAYS_INLINE eight_rows rows_from(const cel_linear *w, int64_t row, int64_t last) {
-  eight_rows e;
-  for (int r = 0; r < 8; r++) {
-    e.index[r] = CEL_MIN(row + r, last);
-    e.at[r] = w->w + e.index[r] * w->w_row_bytes;
-  }
-  return e;
-}
-
 // The f16 at `offset` of each row.
 static CEL_ALWAYS_INLINE __m256 column_f16(const eight_rows *e, int64_t offset) {
   __m128i v = _mm_cvtsi32_si128(cel_lin_u16(e->at[0] + offset));
