@@ -32,7 +32,8 @@ Stage = namedtuple("Stage", "preset targets select")
 
 ALL = [
     Stage("release", [], []),
-    Stage("default", ["mlxcel", "session_conform_test", "families_test", "mlx_shim_test", "mlx_model_test"],
+    Stage("default", ["mlxcel", "session_conform_test", "families_test", "batch_test", "mlx_shim_test",
+                      "mlx_model_test"],
           ["-R", "^(session_conform_test|mlx_.*)$"]),
     Stage("asan", [], ["-L", "^(unit|fuzz|kernel|conform|api|cli)$", "-E", "^cli_(oracle|smollm2)"]),
     Stage("tsan", ["thread_tests"], ["-L", "^threads$"]),
