@@ -48,6 +48,7 @@ static int tally_formats(const cel_lm *lm, tally *out, int most, int64_t *parame
 
 static int64_t state_bytes(const cel_arch *a) { return (int64_t)sizeof(float) * cel_arch_recurrent_size(a); }
 
+// In f32: an upper bound, since a cache of 16 bits takes half.
 static int64_t kv_bytes(const cel_arch *a, int64_t context) {
   int64_t width = a->mla.kv_rank > 0 ? cel_arch_key_width(a) : 2 * a->head_dim;
   return (int64_t)sizeof(float) * a->n_kv_layers * a->n_kv * width * context;
@@ -92,7 +93,7 @@ static void text_report(const cel_lm *lm, const tally *t, int n, int64_t paramet
     cel_buf_printf(b, "  %-11s %lld tensors, %.1f MiB\n", t[i].format, (long long)t[i].tensors, (double)t[i].bytes / 1048576.0);
   }
   if (a->family) {
-    cel_buf_printf(b, "memory        %.1f MiB of weights + %.1f MiB of KV cache at %lld tokens",
+    cel_buf_printf(b, "memory        %.1f MiB of weights + %.1f MiB of KV cache at %lld tokens (half in 16 bits)",
                    (double)lm->checkpoint->file_bytes / 1048576.0, (double)kv_bytes(a, context) / 1048576.0, (long long)context);
     if (cel_arch_recurrent(a)) cel_buf_printf(b, " + %.1f MiB of recurrent state", (double)state_bytes(a) / 1048576.0);
     cel_buf_addc(b, '\n');

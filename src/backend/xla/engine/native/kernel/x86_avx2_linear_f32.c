@@ -23,6 +23,8 @@ static CEL_ALWAYS_INLINE void gemv_plain(const cel_linear *w, int type, const fl
   for (int r = 0; r < n_rows; r++) acc[r] = _mm256_setzero_ps();
   for (int64_t i = 0; i < whole; i += 8) {
     __m256 v = _mm256_loadu_ps(x + i);
+    for (int line = 0; line < 8 * bytes * n_rows; line += 64)  // a share of the rows behind these, as they lie
+      _mm_prefetch((const char *)p + n_rows * step + i * bytes * n_rows + line, _MM_HINT_T0);
     for (int r = 0; r < n_rows; r++) acc[r] = _mm256_fmadd_ps(load_floats8(p + r * step + i * bytes, type), v, acc[r]);
   }
   if (whole < w->cols)
