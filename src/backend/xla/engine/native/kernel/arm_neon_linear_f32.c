@@ -94,33 +94,15 @@ static CEL_ALWAYS_INLINE void widen_quantized(lin_kind f, const cel_linear *w, i
 }
 
 static CEL_NOINLINE void widen_row(const cel_linear *w, int64_t row, float *out) {
-  switch (kind_of(w)) {
 #define KIND(f) case K_##f: widen_quantized(K_##f, w, row, true, out); break;
-    CEL_LIN_COMMON_KINDS(KIND)
-    CEL_LIN_SMALL_KINDS(KIND)
+  CEL_WIDE_ROW(w, row, out, KIND, widen_plain)
 #undef KIND
-    case K_F32: widen_plain(w, CEL_LIN_F32, row, out); break;
-    case K_F16: widen_plain(w, CEL_LIN_F16, row, out); break;
-    case K_BF16: widen_plain(w, CEL_LIN_BF16, row, out); break;
-    case K_MLX_MXFP8: widen_mxfp8(w, row, out); break;
-    case K_FP8: widen_fp8(w, row, out); break;
-    case K_AFFINE: break;  // one of the above
-  }
 }
 
 void cel_neon_linear_row(const cel_linear *w, int64_t row, float *out) {
-  switch (kind_of(w)) {
 #define KIND(f) case K_##f: widen_quantized(K_##f, w, row, false, out); break;
-    CEL_LIN_COMMON_KINDS(KIND)
-    CEL_LIN_SMALL_KINDS(KIND)
+  CEL_WIDE_ROW(w, row, out, KIND, row_plain)
 #undef KIND
-    case K_F32: row_plain(w, CEL_LIN_F32, row, out); break;
-    case K_F16: row_plain(w, CEL_LIN_F16, row, out); break;
-    case K_BF16: row_plain(w, CEL_LIN_BF16, row, out); break;
-    case K_MLX_MXFP8: widen_mxfp8(w, row, out); break;
-    case K_FP8: widen_fp8(w, row, out); break;
-    case K_AFFINE: break;  // one of the above
-  }
 }
 
 // ---- products ---------------------------------------------------------------------------------------
@@ -151,13 +133,6 @@ static CEL_ALWAYS_INLINE void gemv_plain(const cel_linear *w, int type, const fl
   }
   if (n_rows == 1) y[row] = reduce8(a);
   else vst1q_f32(y + row, reduce8x4(a, b, c, d));
-}
-
-static CEL_ALWAYS_INLINE void gemv_plain_all(const cel_linear *w, int type, const float *x, float *y, int64_t begin,
-                                             int64_t end) {
-  int64_t r = begin;
-  for (; r + 4 <= end; r += 4) gemv_plain(w, type, x, y, r, 4);
-  for (; r < end; r++) gemv_plain(w, type, x, y, r, 1);
 }
 
 // One row of a tile: its sums with three tokens.
@@ -202,14 +177,8 @@ static CEL_ALWAYS_INLINE void tile_mul(const cel_wide_tile *g, int n_rows, int n
 
 void cel_neon_linear_mul_f32(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                              int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch) {
-  if (n_tokens == 1 && cel_lin_plain(w->format)) {
-    const float *x = (const void *)packed;
-    if (w->format == CEL_LIN_F32) gemv_plain_all(w, CEL_LIN_F32, x, y, row_begin, row_end);
-    else if (w->format == CEL_LIN_F16) gemv_plain_all(w, CEL_LIN_F16, x, y, row_begin, row_end);
-    else gemv_plain_all(w, CEL_LIN_BF16, x, y, row_begin, row_end);
-    return;
-  }
-  cel_wide_mul(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch, widen_row, tile_mul);
+  cel_wide_mul(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch, gemv_plain,
+               widen_row, tile_mul);
 }
 
 static CEL_ALWAYS_INLINE void add_columns(float *y, const float *x, const float *w, int64_t stride, int64_t n_rows) {

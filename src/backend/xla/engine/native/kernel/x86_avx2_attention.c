@@ -282,7 +282,7 @@ void cel_avx2_narrow_f16(uint16_t *y, const float *x, int64_t n) {
   if (i < n) cel_scalar_narrow_f16(y + i, x + i, n - i);
 }
 
-// Sums of magnitudes are NaN when one of them is; the largest would lose it.
+// The largest magnitude, at least CEL_KV_LEAST; NaN when one is.
 static float largest(const float *x, int64_t n) {
   const __m256 sign = set8(-0.0f);
   __m256 most = set8(CEL_KV_LEAST), odd = _mm256_setzero_ps();
@@ -358,7 +358,7 @@ static void attend_tile_of(const cel_attention *a, row *rows, int n, int64_t til
   const void *k = (const char *)a->k + bytes, *v = (const char *)a->v + bytes;
   switch (a->kv) {
 #define KIND(kind) \
-  case kind: attend_kept(a, rows, n, tile, first, past, (kv){k, a->width, kind, true}, (kv){v, a->width, kind, true}, scratch); break;
+  case kind: attend_kept(a, rows, n, tile, first, past, (kv){k, a->width, kind, false}, (kv){v, a->width, kind, false}, scratch); break;
     KIND(CEL_KV_F32)
     KIND(CEL_KV_F16)
     KIND(CEL_KV_I16)

@@ -67,8 +67,8 @@ static CEL_ALWAYS_INLINE void store_bytes(uint8_t *out, int unit, const __m256i 
 }
 
 // Unit u of a row; returns the scale. See quantize in scalar_linear.c.
-static CEL_ALWAYS_INLINE float pack_unit(const float *x, int unit, int n_sums, bool bytes, uint8_t *out, int64_t u,
-                                         int32_t *totals, float *sum) {
+static CEL_ALWAYS_INLINE float pack_unit(const float *x, int unit, int n_sums, bool bytes, uint8_t *out, int32_t *totals,
+                                         float *sum) {
   const float levels = bytes ? 127.0f : 32767.0f;
   float most = largest(x, unit), scale = most / levels;
   __m256i n[4], q[4], total = _mm256_setzero_si256();
@@ -80,49 +80,20 @@ static CEL_ALWAYS_INLINE float pack_unit(const float *x, int unit, int n_sums, b
   if (unit == 32) order32(n, q);
   else order64(n, q);
   for (int i = 0; i < unit / 16; i++) {
-    if (!bytes) _mm256_storeu_si256((void *)(out + (u * unit + 16 * i) * 2), q[i]);
+    if (!bytes) _mm256_storeu_si256((void *)(out + 32 * i), q[i]);
     total = _mm256_add_epi32(total, _mm256_madd_epi16(q[i], set16(1)));
   }
   int32_t low = sum4(_mm256_castsi256_si128(total)), high = sum4(_mm256_extracti128_si256(total, 1));
-  if (bytes) store_bytes(out + u * unit, unit, q);
-  totals[2 * u] = low;
-  totals[2 * u + 1] = high;
+  if (bytes) store_bytes(out, unit, q);
+  totals[0] = low;
+  totals[1] = high;
   sum[0] = (float)(n_sums == 2 ? low : low + high) * scale;
   if (n_sums == 2) sum[1] = (float)high * scale;
   return scale;
 }
 
-static CEL_ALWAYS_INLINE void pack_row(const cel_linear *w, int unit, int n_sums, bool bytes, const float *x, uint8_t *out) {
-  float *scale = (float *)(void *)(out + cel_lin_scales_at(w)), *sum = (float *)(void *)(out + cel_lin_sums_at(w));
-  int32_t *totals = (int32_t *)(void *)(out + cel_lin_totals_at(w));
-  int64_t whole = w->cols / unit;
-  memset(scale, 0, (size_t)(cel_linear_pack_bytes(w) - cel_lin_scales_at(w)));
-  for (int64_t u = 0; u < whole; u++)
-    scale[u] = pack_unit(x + u * unit, unit, n_sums, bytes, out, u, totals, sum + u * n_sums);
-  if (whole * unit == w->cols) return;
-  float last[CEL_LIN_UNIT_MAX] = {0};
-  memcpy(last, x + whole * unit, (size_t)(w->cols - whole * unit) * sizeof *x);
-  scale[whole] = pack_unit(last, unit, n_sums, bytes, out, whole, totals, sum + whole * n_sums);
-}
-
-static CEL_ALWAYS_INLINE void pack_shape(const cel_linear *w, int unit, int n_sums, const float *x, uint8_t *out) {
-  if (cel_lin_bytes(w)) pack_row(w, unit, n_sums, true, x, out);
-  else pack_row(w, unit, n_sums, false, x, out);
-}
-
-void cel_avx2_linear_pack(const cel_linear *w, const float *x, int64_t x_stride, int64_t n_tokens, uint8_t *packed,
-                          int64_t pack_stride) {
-  if (!cel_lin_integers(w)) {
-    cel_scalar_linear_pack(w, x, x_stride, n_tokens, packed, pack_stride);
-    return;
-  }
-  for (int64_t t = 0; t < n_tokens; t++, x += x_stride, packed += pack_stride) {
-    if (cel_lin_unit(w) == 32 && cel_lin_sums(w) == 1) pack_shape(w, 32, 1, x, packed);
-    else if (cel_lin_unit(w) == 32) pack_shape(w, 32, 2, x, packed);
-    else if (cel_lin_sums(w) == 1) pack_shape(w, 64, 1, x, packed);
-    else pack_shape(w, 64, 2, x, packed);
-  }
-}
+#define NAME(kernel) cel_avx2_##kernel
+#include "backend/xla/engine/native/kernel/pack_rows.h"
 
 // ---- formats ----------------------------------------------------------------------------------------
 

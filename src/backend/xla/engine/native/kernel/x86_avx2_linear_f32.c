@@ -34,13 +34,6 @@ static CEL_ALWAYS_INLINE void gemv_plain(const cel_linear *w, int type, const fl
   for (int r = 0; r < n_rows; r++) y[row + r] = reduce8(acc[r]);
 }
 
-static CEL_ALWAYS_INLINE void gemv_plain_all(const cel_linear *w, int type, const float *x, float *y, int64_t begin,
-                                             int64_t end) {
-  int64_t r = begin;
-  for (; r + 4 <= end; r += 4) gemv_plain(w, type, x, y, r, 4);
-  for (; r < end; r++) gemv_plain(w, type, x, y, r, 1);
-}
-
 static CEL_ALWAYS_INLINE void widen_plain(const cel_linear *w, int type, int64_t row, float *out) {
   const int bytes = type == CEL_LIN_F32 ? 4 : 2;
   const uint8_t *p = w->w + row * w->w_row_bytes;
@@ -93,7 +86,7 @@ static CEL_ALWAYS_INLINE void widen_ordered(lin_kind f, const cel_linear *w, int
     for (int k = 0; k < n; k++) {
       __m256i q[4];
       int64_t at = (u0 + k) * unit, left = w->cols - at;
-      unpack_unit(f, p, k, f != K_AFFINE4_G32 || left >= 64, q);
+      unpack_unit(f, p, k, is_whole(f, w, u0 + k), q);
       widen_unit(f, q, s + k * halves_of(f), b + k * halves_of(f), t);
       order_unit(unit_of(f), t, left < unit ? last : out + at);
       if (left < unit) memcpy(out + at, last, (size_t)left * sizeof *out);
@@ -110,7 +103,7 @@ static CEL_ALWAYS_INLINE void widen_quantized(lin_kind f, const cel_linear *w, i
     batch_scales(f, w, p, row, u0, n, s, b);
     for (int k = 0; k < n; k++) {
       __m256i q[4];
-      unpack_unit(f, p, k, f != K_AFFINE4_G32 || (u0 + k + 1) * 64 <= w->cols, q);
+      unpack_unit(f, p, k, is_whole(f, w, u0 + k), q);
       widen_unit(f, q, s + k * halves_of(f), b + k * halves_of(f), out + (u0 + k) * unit_of(f));
     }
   }
@@ -129,18 +122,9 @@ static CEL_ALWAYS_INLINE void widen_fp8(const cel_linear *w, int64_t row, float 
 }
 
 static CEL_NOINLINE void widen_row(const cel_linear *w, int64_t row, float *out) {
-  switch (kind_of(w)) {
 #define KIND(f) case K_##f: widen_quantized(K_##f, w, row, out); break;
-    CEL_LIN_COMMON_KINDS(KIND)
-    CEL_LIN_SMALL_KINDS(KIND)
+  CEL_WIDE_ROW(w, row, out, KIND, widen_plain)
 #undef KIND
-    case K_F32: widen_plain(w, CEL_LIN_F32, row, out); break;
-    case K_F16: widen_plain(w, CEL_LIN_F16, row, out); break;
-    case K_BF16: widen_plain(w, CEL_LIN_BF16, row, out); break;
-    case K_MLX_MXFP8: widen_mxfp8(w, row, out); break;
-    case K_FP8: widen_fp8(w, row, out); break;
-    case K_AFFINE: break;  // one of the above
-  }
 }
 
 static CEL_ALWAYS_INLINE void row_plain(const cel_linear *w, int type, int64_t row, float *out) {
@@ -152,18 +136,9 @@ static CEL_ALWAYS_INLINE void row_plain(const cel_linear *w, int type, int64_t r
 }
 
 void cel_avx2_linear_row(const cel_linear *w, int64_t row, float *out) {
-  switch (kind_of(w)) {
 #define KIND(f) case K_##f: widen_ordered(K_##f, w, row, out); break;
-    CEL_LIN_COMMON_KINDS(KIND)
-    CEL_LIN_SMALL_KINDS(KIND)
+  CEL_WIDE_ROW(w, row, out, KIND, row_plain)
 #undef KIND
-    case K_F32: row_plain(w, CEL_LIN_F32, row, out); break;
-    case K_F16: row_plain(w, CEL_LIN_F16, row, out); break;
-    case K_BF16: row_plain(w, CEL_LIN_BF16, row, out); break;
-    case K_MLX_MXFP8: widen_mxfp8(w, row, out); break;
-    case K_FP8: widen_fp8(w, row, out); break;
-    case K_AFFINE: break;  // one of the above
-  }
 }
 
 static CEL_ALWAYS_INLINE void add_columns(float *y, const float *x, const float *w, int64_t stride, int64_t n_rows, int n) {
@@ -204,14 +179,8 @@ static CEL_ALWAYS_INLINE void tile_mul(const cel_wide_tile *g, int n_rows, int n
 
 void cel_avx2_linear_mul_f32(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens,
                              float *y, int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch) {
-  if (n_tokens == 1 && cel_lin_plain(w->format)) {
-    const float *x = (const void *)packed;
-    if (w->format == CEL_LIN_F32) gemv_plain_all(w, CEL_LIN_F32, x, y, row_begin, row_end);
-    else if (w->format == CEL_LIN_F16) gemv_plain_all(w, CEL_LIN_F16, x, y, row_begin, row_end);
-    else gemv_plain_all(w, CEL_LIN_BF16, x, y, row_begin, row_end);
-    return;
-  }
-  cel_wide_mul(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch, widen_row, tile_mul);
+  cel_wide_mul(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch, gemv_plain,
+               widen_row, tile_mul);
 }
 
 #endif

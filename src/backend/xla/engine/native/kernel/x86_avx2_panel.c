@@ -160,16 +160,8 @@ static CEL_ALWAYS_INLINE void tile(const cel_panel_tile *g, cel_panel_shape f, i
   store_sums(g, n, acc);
 }
 
-static CEL_ALWAYS_INLINE void tiles(cel_panel_tile g, cel_panel_shape f, int64_t n) {
-  int64_t step;
-  for (; n > 0; n -= step) {
-    step = n >= 4 ? 4 : n >= 2 ? 2 : 1;
-    if (step == 4) tile(&g, f, 4);
-    else if (step == 2) tile(&g, f, 2);
-    else tile(&g, f, 1);
-    cel_panel_skip_tokens(&g, step);
-  }
-}
+#define TILE_TOKENS 4
+#include "backend/xla/engine/native/kernel/panel_tiles.h"
 
 #define CEL_PANEL(name, ...) \
   static CEL_NOINLINE void name(const cel_panel_tile *t, int64_t n) { tiles(*t, (cel_panel_shape){__VA_ARGS__}, n); }
