@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/mlx/mlx_walk.h"
 #include "model/arch_of_files.h"
 
 // The type that the checkpoint's floats have; GGUF's blocks have f16 scales.
@@ -36,7 +37,9 @@ static cel_status make_buffers(cel_mlx_model *m, cel_err *err) {
   size_t width = (size_t)CEL_MAX(m->base.arch.head_dim, 1);
   m->angles = calloc((size_t)CEL_MAX(m->base.prefill_chunk, m->base.n_rows) * width, sizeof *m->angles);
   m->freqs = calloc(width, sizeof *m->freqs);
-  return m->angles && m->freqs ? CEL_OK : cel_fail_oom(err, "a model's tables");
+  m->spans = calloc((size_t)m->base.n_rows, sizeof *m->spans);
+  m->parts = calloc((size_t)m->base.n_rows, sizeof(arr));
+  return m->angles && m->freqs && m->spans && m->parts ? CEL_OK : cel_fail_oom(err, "a model's tables");
 }
 
 // On Metal the weights stay where the GPU reads them.
@@ -105,6 +108,8 @@ void cel_mlx_unload(cel_model_handle *handle) {
   cel_sequences_deinit(handle);
   free(m->angles);
   free(m->freqs);
+  free(m->spans);
+  free(m->parts);
   free(m->rope_divisors);
   free(m);
 }

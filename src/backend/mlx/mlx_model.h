@@ -40,6 +40,8 @@ typedef struct cel_mlx_model {
   int64_t copied_bytes;     // of those that MLX needs otherwise: other types, GGUF, experts kept apart
   cel_mlx_row *rows;        // [n_rows]
   arr logits;               // of the last run
+  struct cel_mlx_span *spans;  // [n_rows], a step's
+  arr *parts;               // [n_rows], of a step's sequences one by one
   float *angles, *freqs;    // [max(prefill_chunk, n_rows)][head_dim] and [head_dim], for rotation tables
 } cel_mlx_model;
 

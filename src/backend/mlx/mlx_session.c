@@ -75,13 +75,10 @@ static cel_status prefill(cel_model_handle *handle, int row, const int32_t *toke
 static cel_status decode(cel_model_handle *handle, int n, const int32_t *tokens, const int32_t *positions,
                          const int32_t *rows, const float **logits, cel_err *err) {
   cel_mlx_model *m = cel_mlx_model_of(handle);
-  cel_mlx_span *spans = calloc((size_t)n, sizeof *spans);
-  if (!spans) return cel_fail_oom(err, "a step's sequences");
   for (int i = 0; i < n; i++) {
-    spans[i] = (cel_mlx_span){.row = &m->rows[rows[i]], .n = 1, .from = positions[i], .length = positions[i] + 1};
+    m->spans[i] = (cel_mlx_span){.row = &m->rows[rows[i]], .n = 1, .from = positions[i], .length = positions[i] + 1};
   }
-  arr all = cel_mlx_walk_text(m, spans, n, tokens, CEL_SEQUENCE_LAST);
-  free(spans);
+  arr all = cel_mlx_walk_text(m, m->spans, n, tokens, CEL_SEQUENCE_LAST);
   CEL_TRY(settle(m, rows, n, evaluate(m, all, rows, n, err)));
   *logits = cel_mlx_floats(m->logits);
   return CEL_OK;

@@ -45,12 +45,8 @@ arr cel_mlx_part(cel_mlx_walk *w, const cel_mlx_span *s, arr x, int dim) {
 
 arr cel_mlx_each_span(cel_mlx_walk *w, arr (*f)(cel_mlx_walk *w, cel_mlx_span *s, void *context), void *context) {
   if (w->n_spans == 1) return f(w, &w->spans[0], context);
-  arr *parts = malloc((size_t)w->n_spans * sizeof(arr)), all = NULL;
-  if (!parts) cel_mlx_refuse(w->c, CEL_OOM, "out of memory for a list of arrays");
-  for (int i = 0; parts && i < w->n_spans; i++) parts[i] = f(w, &w->spans[i], context);
-  if (parts) all = cel_mlx_concat(w->c, parts, w->n_spans, 0);
-  free(parts);
-  return all;
+  for (int i = 0; i < w->n_spans; i++) w->m->parts[i] = f(w, &w->spans[i], context);
+  return cel_mlx_concat(w->c, w->m->parts, w->n_spans, 0);
 }
 
 static arr head(cel_mlx_walk *w, arr x, cel_sequence_logits want) {

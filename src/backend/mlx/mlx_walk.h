@@ -38,7 +38,7 @@ arr cel_mlx_walk_text(cel_mlx_model *m, cel_mlx_span *spans, int n_spans, const 
 
 // The part of x (along `dim`, all tokens) that belongs to a span; x itself where there is no other span.
 arr cel_mlx_part(cel_mlx_walk *w, const cel_mlx_span *s, arr x, int dim);
-// f of each span, one behind the other along dimension 0.
+// f of each span, one behind the other along dimension 0. f asks for no such list itself.
 arr cel_mlx_each_span(cel_mlx_walk *w, arr (*f)(cel_mlx_walk *w, cel_mlx_span *s, void *context), void *context);
 
 // mlx_state.c
