@@ -135,14 +135,12 @@ static cel_status write_through(const char *path, const void *data, int64_t byte
   return status;
 }
 
-// A file of our own making: what stands under its name, a link to somewhere else perhaps, goes.
-static int make_anew(const char *path) {
+int cel_file_anew(const char *path) {
   if (unlink(path) != 0 && errno != ENOENT) return -1;
   return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
-// False when another process that writes the same file has taken the name.
-static bool has_name(int fd, const char *path) {
+bool cel_file_has_name(int fd, const char *path) {
   struct stat mine, named;
   return fstat(fd, &mine) == 0 && lstat(path, &named) == 0 && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
 }
@@ -153,13 +151,13 @@ cel_status cel_write_file(const char *path, const void *data, int64_t bytes, cel
   cel_buf partial = {0};
   cel_buf_printf(&partial, "%s.partial", path);
   if (partial.failed) return cel_fail_oom(err, "a file name");
-  int fd = make_anew(partial.p);
+  int fd = cel_file_anew(partial.p);
   cel_status status = CEL_OK;
   if (fd < 0) {
     status = cel_fail(err, CEL_IO, "%s: %s", path, strerror(errno));
   } else {
     status = write_all(fd, path, data, bytes, err);
-    bool ours = has_name(fd, partial.p);
+    bool ours = cel_file_has_name(fd, partial.p);
     if (close(fd) != 0 && status == CEL_OK) status = cel_fail(err, CEL_IO, "%s: close: %s", path, strerror(errno));
     if (status == CEL_OK && !ours) status = cel_fail(err, CEL_BUSY, "%s: another process writes it", path);
     if (status == CEL_OK && rename(partial.p, path) != 0) {

@@ -34,6 +34,12 @@ CEL_MUST_CHECK cel_status cel_read_file(const char *path, int64_t max_bytes, cha
 // Fails: CEL_BUSY when another process writes the same file, CEL_IO otherwise.
 CEL_MUST_CHECK cel_status cel_write_file(const char *path, const void *data, int64_t bytes, cel_err *err);
 
+// Opens a file of one's own making for writing: what stands under its name, a link to somewhere else perhaps, goes. -1 with
+// errno set.
+int cel_file_anew(const char *path);
+// Is the open file still the one that has the name, or has another process taken that?
+bool cel_file_has_name(int fd, const char *path);
+
 bool cel_is_file(const char *path);
 bool cel_is_dir(const char *path);
 // Makes every missing folder of `path`.

@@ -1,10 +1,8 @@
 #define _POSIX_C_SOURCE 200809L
 #ifdef __APPLE__
 #include <crt_externs.h>
-#define process_environment() (*_NSGetEnviron())
 #else
 extern char **environ;
-#define process_environment() environ
 #endif
 
 #include "base/process.h"
@@ -16,7 +14,13 @@ extern char **environ;
 #include <sys/wait.h>
 #include <unistd.h>
 
-char *const *cel_process_environment(void) { return process_environment(); }
+char *const *cel_process_environment(void) {
+#ifdef __APPLE__
+  return *_NSGetEnviron();
+#else
+  return environ;
+#endif
+}
 
 // stdin from nowhere, stdout and stderr into the pipe's end.
 static int redirect(posix_spawn_file_actions_t *actions, const int ends[2]) {
@@ -34,7 +38,7 @@ static int spawn(const char *const *argv, const int ends[2], pid_t *pid) {
   int e = posix_spawn_file_actions_init(&actions);
   if (e) return e;
   e = redirect(&actions, ends);
-  if (!e) e = posix_spawn(pid, argv[0], &actions, NULL, words, process_environment());
+  if (!e) e = posix_spawn(pid, argv[0], &actions, NULL, words, cel_process_environment());
   posix_spawn_file_actions_destroy(&actions);
   return e;
 }

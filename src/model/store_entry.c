@@ -67,11 +67,6 @@ static cel_status try_lock(int fd, const char *path, cel_err *err) {
 }
 
 // The holder removes the file at its end, so the one that was locked may be gone from its name: then once more.
-static bool is_still_there(int fd, const char *path) {
-  struct stat a, b;
-  return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
-}
-
 cel_status cel_store_lock_take(const char *path, cel_store_lock *out, cel_err *err) {
   *out = (cel_store_lock){-1, NULL};
   for (int tries = 0; tries < 100; tries++) {
@@ -82,7 +77,7 @@ cel_status cel_store_lock_take(const char *path, cel_store_lock *out, cel_err *e
       close(fd);
       return s;
     }
-    if (!is_still_there(fd, path)) {
+    if (!cel_file_has_name(fd, path)) {
       close(fd);
       continue;
     }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 static const char magic[8] = "mlxcelA\n";
 
 enum {
@@ -143,8 +145,7 @@ static void flush_folder(const char *folder) {
 static cel_status cannot(const char *path, cel_err *err) { return cel_fail(err, CEL_IO, "%s: %s", path, strerror(errno)); }
 
 static cel_status write_partial(const char *path, const uint8_t *header, const void *payload, int64_t n, cel_err *err) {
-  (void)unlink(path);  // what a killed process left, or a link to somewhere else
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  int fd = cel_file_anew(path);
   if (fd < 0) return cannot(path, err);
   bool ok = write_all(fd, header, CEL_ARTIFACT_HEADER_BYTES) && write_all(fd, payload, n) && fsync(fd) == 0;
   cel_status s = ok ? CEL_OK : cannot(path, err);

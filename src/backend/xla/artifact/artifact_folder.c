@@ -21,19 +21,14 @@ static bool add_lock_path(cel_buf *b, const char *folder, const char *key) {
   return !b->failed;
 }
 
-// Is the file that is locked still the one that has the name? Whoever lets a lock go removes its file.
-static bool still_there(int fd, const char *path) {
-  struct stat mine, named;
-  return fstat(fd, &mine) == 0 && stat(path, &named) == 0 && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
-}
-
+// Whoever lets a lock go removes its file: what is locked must still have the name.
 static int lock_path(const char *path, bool wait) {
   for (;;) {
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666), locked;
     if (fd < 0) return -1;
     do locked = flock(fd, wait ? LOCK_EX : LOCK_EX | LOCK_NB);
     while (locked != 0 && errno == EINTR);
-    if (locked == 0 && still_there(fd, path)) return fd;
+    if (locked == 0 && cel_file_has_name(fd, path)) return fd;
     int saved = errno;
     close(fd);
     errno = saved;
