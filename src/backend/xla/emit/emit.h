@@ -11,7 +11,7 @@
 //   decode   W..., tokens i32[B], positions i32[B], slots i32[B], [rope_freqs...], STATE...
 //            -> logits f32[B, V], STATE...
 //            B rows of B different sequences, each at its own position
-// STATE: those of kcache, vcache, conv, delta that the architecture has (cel_state_shape, cel_state_type), rank 5, sequences
+// STATE: those of kcache, vcache, conv, delta that the architecture has (cel_state_shape), rank 5, sequences
 // along dimension 1. A key is written at (slot, position) before its token attends to keys 0 .. position. A slot >= rows
 // writes nothing: rows of padding have it, behind real ones. Recurrent states (conv, delta) hold what the tokens before
 // left behind and are zero ahead of the first.

@@ -59,11 +59,15 @@ static bool f32_operands(const cel_hlo_op *op, int n, int rank) {
   return true;
 }
 
-// How a cache of vectors of d keeps them; false: in no way a kernel knows.
-static bool kept_as(const cel_hlo_type *t, int64_t d, cel_kv *out) {
-  *out = t->etype == CEL_ET_F16 ? CEL_KV_F16 : t->etype == CEL_ET_I16 ? CEL_KV_I16 : CEL_KV_F32;
-  return t->rank == 5 && (t->etype == CEL_ET_F32 || *out != CEL_KV_F32) && d <= CEL_ATTENTION_WIDEST &&
-         t->dims[4] == cel_kv_width(*out, (int)d);
+// How a cache that kernels know keeps vectors.
+static cel_kv kv_of(const cel_hlo_type *t) {
+  return t->etype == CEL_ET_F16 ? CEL_KV_F16 : t->etype == CEL_ET_I16 ? CEL_KV_I16 : CEL_KV_F32;
+}
+
+// Do kernels know this cache, of vectors of d?
+static bool is_cache(const cel_hlo_type *t, int64_t d) {
+  return t->rank == 5 && (t->etype == CEL_ET_F32 || kv_of(t) != CEL_KV_F32) && d <= CEL_ATTENTION_WIDEST &&
+         t->dims[4] == cel_kv_width(kv_of(t), (int)d);
 }
 
 static bool i32_operands(const cel_hlo_op *op, int from, int to) {
@@ -97,7 +101,6 @@ static bool norm_operands(const cel_hlo_op *op) {
 
 bool cel_plan_has_kernel(const cel_hlo_op *op) {
   cel_linear_format f;
-  cel_kv kv;
   if (is(op, "mlxcel.linear") || is(op, "mlxcel.quantized_linear")) {
     return known_format(op, &f) && f32_operands(op, 1, 2) &&
            has_dims(op->results[0].type, op->operands[0]->type->dims[0], op->operands[1]->type->dims[0]);
@@ -115,7 +118,7 @@ bool cel_plan_has_kernel(const cel_hlo_op *op) {
   }
   if (is(op, "mlxcel.kv_append")) {
     const cel_hlo_type *fresh = op->n_operands == 5 ? op->operands[1]->type : NULL;
-    return fresh && fresh->etype == CEL_ET_F32 && fresh->rank == 3 && kept_as(op->operands[0]->type, fresh->dims[2], &kv) &&
+    return fresh && fresh->etype == CEL_ET_F32 && fresh->rank == 3 && is_cache(op->operands[0]->type, fresh->dims[2]) &&
            op->results[0].type == op->operands[0]->type && i32_operands(op, 2, 5);
   }
   if (is(op, "mlxcel.head_linear")) return cel_plan_has_heads(op);
@@ -124,7 +127,7 @@ bool cel_plan_has_kernel(const cel_hlo_op *op) {
   if (!is(op, "mlxcel.attention") || (op->n_operands != 6 && op->n_operands != 7)) return false;
   if (op->n_operands == 7 && !is_sinks(op->operands[6]->type, op->operands[0]->type)) return false;
   const cel_hlo_type *q = op->operands[0]->type, *k = op->operands[1]->type, *y = op->results[0].type;
-  return f32_operands(op, 1, 3) && kept_as(k, q->dims[2], &kv) && k == op->operands[2]->type && i32_operands(op, 3, 6) &&
+  return f32_operands(op, 1, 3) && is_cache(k, q->dims[2]) && k == op->operands[2]->type && i32_operands(op, 3, 6) &&
          q->dims[2] % 4 == 0 && k->dims[2] > 0 &&
          q->dims[1] % k->dims[2] == 0 && y->rank == 3 && y->dims[2] % 4 == 0 && y->dims[2] <= q->dims[2];
 }
@@ -237,8 +240,7 @@ cel_status cel_plan_in_place(cel_plan *p, const cel_node *n, int in, int out, co
 static cel_status append_step(cel_plan *p, cel_step *s, const cel_node *n, cel_err *err) {
   const cel_hlo_op *op = n->op;
   s->u.append.cache = op->operands[0]->type;
-  if (!kept_as(s->u.append.cache, op->operands[1]->type->dims[2], &s->u.append.kv))
-    return cel_fail(err, CEL_INVALID, "mlxcel.kv_append: a cache of another width");
+  s->u.append.kv = kv_of(s->u.append.cache);
   s->u.append.tokens = op->operands[1]->type->dims[0];
   s->u.append.slot_per_token = op->operands[2]->type->rank == 1;
   s->solo = s->u.append.tokens < 8;
@@ -252,12 +254,10 @@ static cel_status attention_step(cel_plan *p, cel_step *s, const cel_node *n, ce
   const cel_hlo_op *op = n->op;
   const cel_hlo_type *q = op->operands[0]->type, *k = op->operands[1]->type;
   s->u.attention.cache = k;
-  cel_kv kv;
-  if (!kept_as(k, q->dims[2], &kv)) return cel_fail(err, CEL_INVALID, "mlxcel.attention: a cache of another width");
   s->u.attention.a = (cel_attention){
       .slot_stride = k->dims[2] * k->dims[3] * k->dims[4], .head_stride = k->dims[3] * k->dims[4],
       .slot_step = op->operands[3]->type->rank, .n = q->dims[0], .n_q = (int)q->dims[1], .n_kv = (int)k->dims[2],
-      .kv = kv, .width = (int)k->dims[4], .d = (int)q->dims[2], .dv = (int)op->results[0].type->dims[2],
+      .kv = kv_of(k), .width = (int)k->dims[4], .d = (int)q->dims[2], .dv = (int)op->results[0].type->dims[2],
       .scale = (float)float_of(op, "scale", 1), .softcap = (float)float_of(op, "softcap", 0),
       .window = int_of(op, "window", 0)};
   if (!cel_plan_layer(p, n->in[5], k->dims[0], &s->u.attention.layer)) {
