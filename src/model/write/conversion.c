@@ -24,28 +24,26 @@ static cel_status find_family(cel_conversion *v, cel_err *err) {
   return cel_gguf_family_of(&v->arch, &v->row, err);
 }
 
-// A folder's tensors keep their names, unless the loader has cut or renamed them: then other readers would not know them.
-static cel_status check_names(const cel_conversion *v, cel_err *err) {
+// From folder to folder most tensors stay as they are. Those do not that the loader has cut, joined or renamed: stacks of
+// experts, and what the rules of the family's files are about.
+static bool is_rearranged(const cel_conversion *v) {
   const cel_family *f = cel_arch_family_of(v->c->config);
-  if (v->c->format == CEL_FORMAT_GGUF || v->o->to == CEL_FORMAT_GGUF || !f || !f->files) return CEL_OK;
-  return cel_fail(err, CEL_UNSUPPORTED, "%s: files of the family %s join weights or name them in a way of their own; they are not "
-                  "converted yet", v->c->path, f->name);
+  bool found = f && f->files;
+  for (int64_t i = 0; i < v->c->n_tensors && !found; i++) found = strstr(v->c->tensors[i].name, ".experts.") != NULL;
+  return found;
 }
 
-// Experts of a folder: the loader has made stacks of them, whatever the files call them.
-static cel_status find_mixture(cel_conversion *v, cel_err *err) {
-  if (v->o->to == CEL_FORMAT_GGUF) return CEL_OK;
-  for (int64_t i = 0; i < v->c->n_tensors && !v->mixture; i++) v->mixture = strstr(v->c->tensors[i].name, ".experts.") != NULL;
-  if (!v->mixture) return CEL_OK;
+static cel_status find_arrangement(cel_conversion *v, cel_err *err) {
+  if (v->o->to == CEL_FORMAT_GGUF || !is_rearranged(v)) return CEL_OK;
+  v->rearranged = true;
   cel_status s = cel_arch_from_config(v->c->config, v->c->generation_config, &v->arena, &v->arch, err);
   if (s != CEL_OK) cel_err_prefix(err, "%s", v->c->path);
   return s;
 }
 
 static cel_status prepare(cel_conversion *v, cel_err *err) {
-  CEL_TRY(check_names(v, err));
   if (v->c->format != v->o->to) CEL_TRY(find_family(v, err));
-  else CEL_TRY(find_mixture(v, err));
+  else CEL_TRY(find_arrangement(v, err));
   CEL_TRY(cel_conversion_plan(v, err));
   CEL_TRY(v->o->to == CEL_FORMAT_GGUF ? cel_conversion_make_head(v, err) : cel_conversion_make_config(v, err));
   return v->row ? cel_conversion_check(v, err) : CEL_OK;

@@ -8,9 +8,9 @@ struct cel_conversion {
   const cel_checkpoint *c;
   const cel_conversion_options *o;
   cel_arena arena;
-  cel_arch arch;                  // where `row` is set, or `mixture`
+  cel_arch arch;                  // where `row` is set, or `rearranged`
   const cel_gguf_arch *row;       // the GGUF side's; NULL where names are not changed
-  bool mixture;                   // from folder to folder, with experts: their tensors change places
+  bool rearranged;                // from folder to folder, and the loader has moved what has a role: it is moved back
   bool window_cut;                // to GGUF: the context ends with the window
   cel_write_plan plan;
   cel_dtype plain;                // what becomes plain is this where neither source nor options say otherwise

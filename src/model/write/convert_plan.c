@@ -22,9 +22,9 @@ static cel_dtype own_dtype(const cel_conversion *v, const cel_weight *w) {
 // ---- what is quantized ----------------------------------------------------------------------------------
 
 // Linears and embeddings. Norms are vectors; a matrix that is none of both is known by its name: convolutions,
-// positions, and routers and gates of experts, which choose and are left alone.
+// positions, adapters, and routers and gates of experts, which choose and are left alone.
 static bool is_weight_matrix(const char *name, int rank) {
-  static const char *const others[] = {"norm", "conv1d", "position", "token_types", "ffn_gate_inp", "router", "ssm_", "rope_"};
+  static const char *const others[] = {"norm", "conv1d", "position", "token_types", "ffn_gate_inp", "router", "ssm_", "rope_", "lora_"};
   if (rank < 2 || !cel_str_ends(cel_str_of(name), CEL_STR(".weight"))) return false;
   if (cel_str_ends(cel_str_of(name), CEL_STR(".gate.weight")) || cel_str_ends(cel_str_of(name), CEL_STR("expert_gate.weight"))) return false;
   for (int i = 0; i < CEL_COUNT(others); i++) {
@@ -113,10 +113,10 @@ static cel_status add_tensor(cel_conversion *v, const cel_tensor *t, cel_err *er
   if (v->row) return cel_conversion_translate(v, t, err);
   cel_str part;
   int64_t layer;
-  if (v->mixture && cel_role_of(&v->arch, t->name, &layer, &part) != CEL_W_COUNT) return cel_conversion_translate(v, t, err);
+  if (v->rearranged && cel_role_of(&v->arch, t->name, &layer, &part) != CEL_W_COUNT) return cel_conversion_translate(v, t, err);
   if (!m.from.tensor->data || t->swapped) {
     return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"%s\" is in parts, or turned round, and no weight that the family %s is known to have",
-                    t->file, cel_show(cel_str_of(t->name)).text, v->mixture ? v->arch.family->name : "?");
+                    t->file, cel_show(cel_str_of(t->name)).text, v->rearranged ? v->arch.family->name : "?");
   }
   m.to = choose(v, &m, t->name);
   return cel_write_plan_add(&v->plan, &m, t->name, err);
