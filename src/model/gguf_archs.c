@@ -93,10 +93,10 @@ static const cel_gguf_arch archs[] = {
   {"arcee", "arcee", NEIGHBOURS, NULL, NULL, NULL, NULL},
   {"nemotron", "nemotron", MEAN | PLUS_ONE | PARTIAL, "norm_eps", NULL, NULL, NULL},
   {"hunyuan-dense", "hunyuan_v1_dense", 0, NULL, hunyuan, NULL, NULL},
-  {"exaone-moe", "exaone_moe", READ_ONLY, NULL, NULL, cel_gguf_exaonemoe, NULL},
-  {"mistral3", "ministral3", NEIGHBOURS | READ_ONLY, NULL, NULL, cel_gguf_mistral3, NULL},
+  {"exaone-moe", "exaone_moe", WINDOW_LIST, NULL, NULL, cel_gguf_exaonemoe, NULL},
+  {"mistral3", "ministral3", NEIGHBOURS, NULL, NULL, cel_gguf_mistral3, NULL},
   {"granitehybrid", "granitemoehybrid", NEIGHBOURS | HALF_HEADS | KV_BY_LAYER | READ_ONLY, NULL, NULL, cel_gguf_granitehybrid, NULL},
-  {"apertus", "apertus", READ_ONLY, NULL, apertus, NULL, cel_gguf_apertus_tensors},
+  {"apertus", "apertus", 0, NULL, apertus, NULL, cel_gguf_apertus_tensors},
   {"gemma3n", "gemma3n_text", GELU | READ_ONLY, NULL, gemma3n, cel_gguf_gemma3n, cel_gguf_gemma3n_tensors},
   {"qwen3next", "qwen3_next", PLUS_ONE | PARTIAL | READ_ONLY, NULL, qwen3next, cel_gguf_qwen3next, cel_gguf_qwen3next_tensors},
 };

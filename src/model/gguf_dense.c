@@ -93,7 +93,7 @@ cel_status cel_gguf_seed_oss(cel_gguf_maker *m) {
 }
 
 // Ministral 3, whose queries grow; without a temperature it is a Mistral (Small 3.1) in the same clothes. Unlike DeepSeek's,
-// this yarn_log_multiplier is mscale_all_dim itself, and mscale is the same.
+// this yarn_log_multiplier is mscale_all_dim itself, and mscale is 1.
 cel_status cel_gguf_mistral3(cel_gguf_maker *m) {
   double beta, mscale;
   bool grows, found;
@@ -106,6 +106,6 @@ cel_status cel_gguf_mistral3(cel_gguf_maker *m) {
   CEL_TRY(cel_gguf_put_num(m, scaling, "llama_4_scaling_beta", beta));
   CEL_TRY(cel_gguf_real(m, "rope.scaling.yarn_log_multiplier", &mscale, &found));
   if (!found || mscale == 0) return CEL_OK;
-  CEL_TRY(cel_gguf_put_num(m, scaling, "mscale", mscale));
+  CEL_TRY(cel_gguf_put_num(m, scaling, "mscale", 1));
   return cel_gguf_put_num(m, scaling, "mscale_all_dim", mscale);
 }

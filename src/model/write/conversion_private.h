@@ -32,6 +32,9 @@ CEL_MUST_CHECK cel_status cel_conversion_translate(cel_conversion *v, const cel_
 CEL_MUST_CHECK cel_status cel_conversion_check(const cel_conversion *v, cel_err *err);
 // convert_gguf.c: the metadata, `head`.
 CEL_MUST_CHECK cel_status cel_conversion_make_head(cel_conversion *v, cel_err *err);
+// convert_metadata.c: is what a folder has as tensors of this role metadata in GGUF? Into the head.
+bool cel_conversion_in_metadata(cel_weight_role role);
+CEL_MUST_CHECK cel_status cel_conversion_put_metadata(cel_conversion *v, cel_err *err);
 // convert_config.c: config.json, `config`.
 CEL_MUST_CHECK cel_status cel_conversion_make_config(cel_conversion *v, cel_err *err);
 // read_back.c: opens what was written and compares every tensor's bytes with what was meant to be written.

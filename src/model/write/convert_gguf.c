@@ -69,6 +69,7 @@ static cel_status describe(cel_conversion *v, cel_err *err) {
                             .context = v->o->note_context};
   CEL_TRY(cel_gguf_describe(&d, h, err));
   v->window_cut = d.window_cut;
+  CEL_TRY(cel_conversion_put_metadata(v, err));
   cel_gguf_add_string(h, "general.type", CEL_STR("model"));
   if (v->o->name && cel_utf8_valid(v->o->name, strlen(v->o->name))) cel_gguf_add_string(h, "general.name", cel_str_of(v->o->name));
   put_quantization(v);

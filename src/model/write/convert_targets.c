@@ -268,6 +268,7 @@ static cel_status emit_halves(const target *x) {
 }
 
 static cel_status one_to_gguf(target *x) {
+  if (cel_conversion_in_metadata(x->role)) return CEL_OK;
   switch (x->role) {
     case CEL_W_QKV: return emit_qkv(x);
     case CEL_W_KV_B: return x->v->row->traits & CEL_GGUF_SPLIT_KV ? emit_kv_parts(x) : plain_to_gguf(x);
@@ -292,6 +293,7 @@ static cel_status plain_to_folder(target *x) {
   CEL_TRY(open_tensor(x, x->t, &w));
   int rank = shape_of(x, &w, dims);
   if (x->role == CEL_W_CONV && rank == 2) dims[2] = dims[1], dims[1] = 1, rank = 3;
+  if (x->role == CEL_W_ACT_BETA || x->role == CEL_W_ACT_EPS) rank = 0;
   if (x->role == CEL_W_ROUTER_CORRECTION && strstr(form, "moe_statics") && rank == 1) dims[1] = dims[0], dims[0] = 1, rank = 2;  // Ernie's
   return emit_whole(x, dims, rank, name);
 }

@@ -136,8 +136,9 @@ static void put_yarn(writer *w, const cel_rope *r) {
   put_int(w, "rope.scaling.original_context_length", (int64_t)r->original_max_position);
   put_num(w, "rope.scaling.yarn_beta_fast", r->beta_fast);
   put_num(w, "rope.scaling.yarn_beta_slow", r->beta_slow);
-  if (is_arch(w, "deepseek2")) {  // readers know the rest
-    if (r->mscale_all_dim > 0) put_num(w, "rope.scaling.yarn_log_multiplier", 0.1 * r->mscale_all_dim);
+  bool latent = is_arch(w, "deepseek2");
+  if (latent || is_arch(w, "mistral3")) {  // readers know the rest
+    if (r->mscale_all_dim > 0) put_num(w, "rope.scaling.yarn_log_multiplier", (latent ? 0.1 : 1) * r->mscale_all_dim);
     return;
   }
   double by_formula = yarn_amplitude(r->factor, 1), amplitude = by_formula;  // readers multiply this one themselves
@@ -215,7 +216,7 @@ static void put_router(writer *w) {
 
 static void put_experts(writer *w) {
   const cel_moe *m = &w->a->moe;
-  static const char *const counting[] = {"deepseek", "deepseek2", "dots1", "glm4moe", "ernie4_5-moe", "lfm2moe"};
+  static const char *const counting[] = {"deepseek", "deepseek2", "dots1", "glm4moe", "ernie4_5-moe", "lfm2moe", "exaone-moe"};
   bool counted = false;
   for (int i = 0; i < CEL_COUNT(counting); i++) counted = counted || is_arch(w, counting[i]);
   if (!m->n_experts) {
@@ -227,11 +228,12 @@ static void put_experts(writer *w) {
   put_int(w, "expert_feed_forward_length", m->inter);
   if (counted) put_int(w, "leading_dense_block_count", dense_ahead(w->a));
   if (counted && !is_arch(w, "lfm2moe")) put_int(w, "expert_shared_count", m->inter ? m->shared_inter / m->inter : 0);
-  if (m->shared_inter && (!counted || is_arch(w, "ernie4_5-moe"))) {  // Ernie's is that of one of them
+  if (m->shared_inter && (!counted || is_arch(w, "ernie4_5-moe") || is_arch(w, "exaone-moe"))) {  // Ernie's is that of one of them
     int64_t each = cel_json_int(w->d->config, "moe_intermediate_size", m->inter);
     put_int(w, "expert_shared_feed_forward_length", is_arch(w, "ernie4_5-moe") ? each : m->shared_inter);
   }
   if (is_arch(w, "ernie4_5-moe")) put_int(w, "interleave_moe_layer_step", cel_json_int(w->d->config, "moe_layer_interval", 1));
+  if (is_arch(w, "exaone-moe")) put_int(w, "nextn_predict_layers", 0);  // those layers are left out
   put_router(w);
 }
 
@@ -265,6 +267,7 @@ static void put_scales(writer *w) {
   if (a->clip_qkv != 0) put_num(w, "attention.clamp_kqv", a->clip_qkv);
   if (is_arch(w, "stablelm")) cel_gguf_add_bool(w->h, full(w, "use_parallel_residual"), a->placement == CEL_PARALLEL);
   if (a->conv.kernel) put_int(w, "shortconv.l_cache", a->conv.kernel);
+  if (is_arch(w, "mistral3")) put_num(w, "attention.temperature_scale", a->q_pos_beta);
 }
 
 cel_status cel_gguf_describe(cel_gguf_description *d, cel_gguf_head *h, cel_err *err) {

@@ -22,6 +22,7 @@ static const struct { const char *model_type, *hf_class; } classes[] = {
   {"lfm2", "Lfm2ForCausalLM"}, {"lfm2_moe", "Lfm2MoeForCausalLM"}, {"smollm3", "SmolLM3ForCausalLM"}, {"seed_oss", "SeedOssForCausalLM"},
   {"ernie4_5", "Ernie4_5ForCausalLM"}, {"ernie4_5_moe", "Ernie4_5_MoeForCausalLM"}, {"arcee", "ArceeForCausalLM"},
   {"nemotron", "NemotronForCausalLM"}, {"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"},
+  {"exaone_moe", "ExaoneMoeForCausalLM"}, {"ministral3", "Ministral3ForCausalLM"}, {"apertus", "ApertusForCausalLM"},
 };
 
 const char *cel_hf_class_of(const char *model_type) {

@@ -168,12 +168,13 @@ static void a_mistral_in_ministrals_clothes(void **state) {
   kv_text(&m, "mistral3.rope.scaling.type", "yarn");
   real(&m, "mistral3", "rope.scaling.factor", 16);
   real(&m, "mistral3", "attention.temperature_scale", 0.5f);
-  real(&m, "mistral3", "rope.scaling.yarn_log_multiplier", 1);
+  real(&m, "mistral3", "rope.scaling.yarn_log_multiplier", 0.5f);
   run_well(&r, &m);
   says_text(r.config, "model_type", "ministral3");
   const cel_json *scaling = cel_json_get(r.config, "rope_scaling");
   says_num(scaling, "llama_4_scaling_beta", 0.5);
   says_num(scaling, "mscale", 1);
+  says_num(scaling, "mscale_all_dim", 0.5);
   result_free(&r);
 }
 
