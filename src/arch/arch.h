@@ -235,7 +235,8 @@ bool cel_arch_recurrent(const cel_arch *a);
 int64_t cel_arch_recurrent_size(const cel_arch *a);
 
 // Where the files of a family name or group weights otherwise than its `names` do. The loader puts the canonical modules
-// in place when it opens a checkpoint; a row block of a matrix is a view, nothing is copied. {i} is the layer.
+// in place when it opens a checkpoint; a row block of a matrix is a view, nothing is copied. {i} is the layer. A rule counts
+// where the model has a weight of the name parts[0]. Rules with the same parts are forms that files have in turn.
 typedef enum cel_file_form {
   CEL_FILE_RENAMED,  // parts[0] under another name
   CEL_FILE_QKV,      // the rows of q, then k, then v
@@ -273,6 +274,8 @@ CEL_MUST_CHECK cel_status cel_arch_from_config(const cel_json *config, const cel
 bool cel_arch_weight_name(const cel_arch *a, cel_weight_role role, int layer, char *out, int out_bytes);
 // Is `module` the path of the role's weight in some layer?
 bool cel_arch_weight_is(const cel_arch *a, cel_weight_role role, const char *module);
+// The role whose name is this form, the first one; CEL_W_COUNT: the model has none.
+cel_weight_role cel_arch_role_named(const cel_arch *a, const char *form);
 // Is the role's weight a matrix [out, in] that rows are multiplied with as it is? An adapter can stand beside those only.
 bool cel_arch_is_linear(cel_weight_role role);
 

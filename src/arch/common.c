@@ -208,6 +208,12 @@ bool cel_arch_weight_is(const cel_arch *a, cel_weight_role role, const char *mod
   return digits > 0 && layer < a->n_layers && !strcmp(number + digits, hole + 3);
 }
 
+cel_weight_role cel_arch_role_named(const cel_arch *a, const char *form) {
+  int r = 0;
+  while (r < CEL_W_COUNT && (!a->names[r] || strcmp(a->names[r], form) != 0)) r++;
+  return (cel_weight_role)r;
+}
+
 bool cel_arch_is_linear(cel_weight_role role) {
   switch (role) {
     case CEL_W_Q: case CEL_W_K: case CEL_W_V: case CEL_W_O: case CEL_W_QKV: case CEL_W_Q_A: case CEL_W_Q_B: case CEL_W_KV_A:

@@ -16,6 +16,9 @@ static const cel_file_rule shared_files[] = {
      LAYER "shared_mlp.input_linear",
      {LAYER "mlp.shared_experts.gate_proj", LAYER "mlp.shared_experts.up_proj"}},
     {CEL_FILE_RENAMED, LAYER "shared_mlp.output_linear", {LAYER "mlp.shared_experts.down_proj"}},
+    // Without experts that MLP is the layer's own (mlx-lm's files call it so).
+    {CEL_FILE_HALVES, LAYER "shared_mlp.input_linear", {LAYER "mlp.gate_proj", LAYER "mlp.up_proj"}},
+    {CEL_FILE_RENAMED, LAYER "shared_mlp.output_linear", {LAYER "mlp.down_proj"}},
     {.module = NULL},
 };
 
@@ -81,9 +84,6 @@ static cel_status check_types(const cel_json *cfg, cel_err *err) {
 static void only_shared(cel_arch *a, int64_t inter) {
   a->inter = inter;
   for (int i = 0; i < a->n_layers; i++) a->layers[i].inter = inter;
-  a->names[CEL_W_GATE] = LAYER "mlp.shared_experts.gate_proj";
-  a->names[CEL_W_UP] = LAYER "mlp.shared_experts.up_proj";
-  a->names[CEL_W_DOWN] = LAYER "mlp.shared_experts.down_proj";
 }
 
 static cel_status describe_hybrid(const cel_json *cfg, const cel_json *root, cel_arena *arena, cel_arch *a,

@@ -27,6 +27,8 @@ static const cel_file_rule adapted_files[] = {
     {CEL_FILE_RENAMED, LAYER "mlp.down_proj.base_layer", {LAYER "mlp.down_proj"}},
     {CEL_FILE_QKV, LAYER "self_attn.qkv_proj", {LAYER "self_attn.q_proj", LAYER "self_attn.k_proj", LAYER "self_attn.v_proj"}},
     {CEL_FILE_HALVES, LAYER "mlp.gate_up_proj", {LAYER "mlp.gate_proj", LAYER "mlp.up_proj"}},
+    {CEL_FILE_RENAMED, LAYER "self_attn.o_proj", {LAYER "self_attn.o_proj"}},
+    {CEL_FILE_RENAMED, LAYER "mlp.down_proj", {LAYER "mlp.down_proj"}},
     {.module = NULL},
 };
 

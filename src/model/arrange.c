@@ -14,7 +14,6 @@ enum { NAME_MOST = 512, JOINED_MOST = 1 << 16 };
 typedef struct arranging {
   cel_checkpoint *c;
   const cel_arch *arch;
-  const cel_file_rule *rules;
   cel_tensor_list out;
   cel_err *err;
 } arranging;
@@ -67,9 +66,9 @@ static bool cut(const char *name, cel_str *module, cel_str *part) {
   return true;
 }
 
-static const cel_file_rule *find_rule(const cel_file_rule *rules, cel_str module, cel_holes *h) {
-  for (const cel_file_rule *r = rules; r->module; r++) {
-    if (cel_form_matches(r->module, module, h)) return r;
+static const cel_file_rule *find_rule(const arranging *a, cel_str module, cel_holes *h) {
+  for (const cel_file_rule *r = a->arch->family->files; r->module; r++) {
+    if (cel_form_matches(r->module, module, h) && cel_arch_role_named(a->arch, r->parts[0]) != CEL_W_COUNT) return r;
   }
   return NULL;
 }
@@ -178,10 +177,10 @@ static bool cut_adapter(const char *name, cel_str *module, cel_str *part) {
 static cel_status arrange_adapter(arranging *a, const cel_tensor *t, cel_str module, cel_str part) {
   char base[NAME_MOST];
   cel_holes h;
-  const cel_file_rule *r = find_rule(a->rules, module, &h);
+  const cel_file_rule *r = find_rule(a, module, &h);
   if (!r && module.n + 16 < sizeof base) {
     snprintf(base, sizeof base, "%.*s.base_layer", (int)module.n, module.p);
-    r = find_rule(a->rules, cel_str_of(base), &h);
+    r = find_rule(a, cel_str_of(base), &h);
   }
   if (!r || r->form == CEL_FILE_JOINED) return cel_tensor_list_add(&a->out, t, CEL_STR(""), cel_str_of(t->name), a->err);
   if (r->form == CEL_FILE_RENAMED) return add(a, t, r->parts[0], h, part);
@@ -194,7 +193,7 @@ static cel_status arrange_one(arranging *a, const cel_tensor *t) {
   cel_str module, part;
   cel_holes h;
   if (a->c->adapter && cut_adapter(t->name, &module, &part)) return arrange_adapter(a, t, module, part);
-  const cel_file_rule *r = cut(t->name, &module, &part) ? find_rule(a->rules, module, &h) : NULL;
+  const cel_file_rule *r = cut(t->name, &module, &part) ? find_rule(a, module, &h) : NULL;
   if (!r) return cel_tensor_list_add(&a->out, t, CEL_STR(""), cel_str_of(t->name), a->err);
   if (r->form == CEL_FILE_RENAMED) return add(a, t, r->parts[0], h, part);
   return r->form == CEL_FILE_JOINED ? join(a, r, t, h, part) : split(a, r, t, h, part);
@@ -204,9 +203,9 @@ static cel_status arrange_tensors(arranging *a) {
   cel_tensor_list *list = &a->c->priv->list;
   for (int64_t i = 0; i < list->n; i++) CEL_TRY(arrange_one(a, &list->items[i]));
   CEL_TRY(cel_tensor_list_sort(&a->out, a->err));
-  cel_tensor_list old = *list;
+  a->c->priv->filed = *list;
   *list = a->out;
-  a->out = old;
+  a->out = (cel_tensor_list){.arena = list->arena};
   return CEL_OK;
 }
 
@@ -222,8 +221,8 @@ static cel_status arrange_overrides(arranging *a) {
     char full[NAME_MOST], name[NAME_MOST];
     cel_holes h;
     bool whole = snprintf(full, sizeof full, "%s%s", head, o->module) < NAME_MOST;
-    const cel_file_rule *r = find_rule(a->rules, cel_str_of(o->module), &h);
-    if (!r && whole) r = find_rule(a->rules, cel_str_of(full), &h);
+    const cel_file_rule *r = find_rule(a, cel_str_of(o->module), &h);
+    if (!r && whole) r = find_rule(a, cel_str_of(full), &h);
     if (!r) list[n++] = *o;
     for (int k = 0; r && k < CEL_COUNT(r->parts) && r->parts[k]; k++) {
       if (!cel_form_write(r->parts[k], h, CEL_STR(""), name, sizeof name)) continue;
@@ -248,7 +247,7 @@ cel_status cel_checkpoint_arrange(cel_checkpoint *c, cel_err *err) {
   cel_arena_init(&arena);
   cel_status s = cel_arch_from_config(c->config, NULL, &arena, &arch, &told);
   if (s == CEL_OK) {
-    arranging a = {.c = c, .arch = &arch, .rules = family->files, .out = {.arena = &c->priv->arena}, .err = err};
+    arranging a = {.c = c, .arch = &arch, .out = {.arena = &c->priv->arena}, .err = err};
     s = arrange_tensors(&a);
     if (s == CEL_OK) s = arrange_overrides(&a);
     cel_tensor_list_deinit(&a.out);

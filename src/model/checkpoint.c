@@ -202,6 +202,7 @@ void cel_checkpoint_close(cel_checkpoint *c) {
   for (int64_t i = 0; i < p->n_maps; i++) cel_map_close(&p->maps[i].map);
   free(p->maps);
   cel_tensor_list_deinit(&p->list);
+  cel_tensor_list_deinit(&p->filed);
   cel_json_decref(p->config);
   cel_json_decref(p->generation_config);
   cel_json_decref(p->tokenizer_config);

@@ -30,6 +30,7 @@ typedef struct cel_checkpoint_private {
   cel_mapped_file *maps;  // malloc'ed
   int64_t n_maps, cap_maps;
   cel_tensor_list list;
+  cel_tensor_list filed;       // as it was before the rules of a family's files; empty where there are none
   const cel_gguf *parts;       // GGUF: the files as they are, the one with the metadata first; in the arena
   int64_t n_parts;
   const char *const *modules;  // [n_tensors]: names without ".weight"; NULL for other tensors

@@ -122,21 +122,37 @@ static int shape_of(const target *x, const cel_weight *w, int64_t dims[CEL_TENSO
 
 // ---- joined by rows: q, k and v, or gate and up ---------------------------------------------------------
 
-// The rule of the family's files that makes `form` a part of another module; *part: which one. To GGUF those rules alone
-// count whose module GGUF has a name for.
-static const cel_file_rule *rule_of(const target *x, const char *form, int *part) {
-  for (const cel_file_rule *r = x->v->arch.family->files; r && r->module; r++) {
-    for (*part = 0; *part < CEL_COUNT(r->parts) && r->parts[*part]; ++*part) {
-      if (!strcmp(r->parts[*part], form) && (!to_gguf(x) || gguf_has(x, r->module))) return r;
-    }
-  }
-  return NULL;
+static bool counts(const target *x, const cel_file_rule *r) {
+  if (cel_arch_role_named(&x->v->arch, r->parts[0]) == CEL_W_COUNT) return false;
+  return !to_gguf(x) || gguf_has(x, r->module);
 }
 
-static cel_weight_role role_of_form(const cel_arch *a, const char *form) {
-  int r = 0;
-  while (r < CEL_W_COUNT && (!a->names[r] || strcmp(a->names[r], form) != 0)) r++;
-  return (cel_weight_role)r;
+static int part_of(const cel_file_rule *r, const char *form) {
+  for (int i = 0; i < CEL_COUNT(r->parts) && r->parts[i]; i++) {
+    if (!strcmp(r->parts[i], form)) return i;
+  }
+  return -1;
+}
+
+// Did the source's files have the rule's module?
+static bool was_there(const target *x, const cel_file_rule *r) {
+  const cel_tensor_list *filed = &x->v->c->priv->filed;
+  char name[NAME_MOST];
+  return cel_form_write(r->module, (cel_holes){x->at.i, 0}, x->part, name, sizeof name) && cel_tensor_list_find(filed->items, filed->n, name);
+}
+
+// The rule of the family's files that makes `form` a part of another module; *part: which one. To GGUF those rules alone
+// count whose module GGUF has a name for. Of rules with the same first part the one that the source's files were of.
+static const cel_file_rule *rule_of(const target *x, const char *form, int *part) {
+  const cel_file_rule *found = NULL;
+  for (const cel_file_rule *r = x->v->arch.family->files; r && r->module; r++) {
+    int i = part_of(r, form);
+    if (i < 0 || !counts(x, r) || (found && (strcmp(found->parts[0], r->parts[0]) != 0 || was_there(x, found)))) continue;
+    if (found && !was_there(x, r)) continue;
+    found = r;
+    *part = i;
+  }
+  return found;
 }
 
 // `groups`: how often the parts take turns (experts).
@@ -145,7 +161,7 @@ static cel_status emit_joined(const target *x, const char *const *parts, int n, 
   int64_t dims[CEL_TENSOR_MAX_RANK], rows = 0;
   int rank = 0;
   for (int i = 0; i < n; i++) {
-    cel_weight_role role = role_of_form(&x->v->arch, parts[i]);
+    cel_weight_role role = cel_arch_role_named(&x->v->arch, parts[i]);
     cel_weight w;
     if (role == CEL_W_COUNT) return no_name(x);
     CEL_TRY(open_role(x, role, &w));

@@ -47,6 +47,9 @@ static const struct { const char *model_type; cel_weight_role role; const char *
   {"granitemoe", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.output_linear"}, {"granitemoe", CEL_W_ROUTER, LAYER "block_sparse_moe.router.layer"},
   {"granitemoeshared", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.output_linear"},
   {"granitemoeshared", CEL_W_ROUTER, LAYER "block_sparse_moe.router.layer"},
+  {"granitemoehybrid", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.output_linear"},
+  {"granitemoehybrid", CEL_W_ROUTER, LAYER "block_sparse_moe.router.layer"},
+  {"granitemoehybrid", CEL_W_EXPERT_GATE_UP, LAYER "block_sparse_moe.input_linear"},
   {"granitemoe", CEL_W_EXPERT_GATE_UP, LAYER "block_sparse_moe.input_linear"},
   {"granitemoeshared", CEL_W_EXPERT_GATE_UP, LAYER "block_sparse_moe.input_linear"},
   {"qwen2_moe", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen2_moe", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
@@ -77,28 +80,29 @@ const char *cel_hf_form_of(const char *model_type, cel_weight_role role) {
   return NULL;
 }
 
-// mlx-lm's names of stacks, and of LFM2's dense layers beside them.
+// mlx-lm's names of stacks, of LFM2's dense layers beside them, and of Granite 4's MLPs where there are no experts.
 static const struct { const char *model_type; int form; } stacks[] = {
-  {"mixtral", 1}, {"phimoe", 1}, {"granitemoe", 1}, {"granitemoeshared", 1}, {"lfm2_moe", 2}, {"gpt_oss", 3},
+  {"mixtral", 1}, {"phimoe", 1}, {"granitemoe", 1}, {"granitemoeshared", 1}, {"granitemoehybrid", 1}, {"lfm2_moe", 2}, {"gpt_oss", 3},
 };
+static const struct { const char *model_type; int form; } dense[] = {{"lfm2_moe", 4}, {"granitemoehybrid", 5}};
 
 const char *cel_mlx_form_of(const char *model_type, cel_weight_role role) {
-#define STACK(block) {LAYER block ".gate_proj", LAYER block ".up_proj", LAYER block ".down_proj"}
-  static const char *const forms_of[][3] = {STACK("mlp.switch_mlp"), STACK("block_sparse_moe.switch_mlp"), STACK("feed_forward.switch_mlp"),
-                                            STACK("mlp.experts")};
-#undef STACK
-  static const cel_weight_role roles[] = {CEL_W_EXPERT_GATE, CEL_W_EXPERT_UP, CEL_W_EXPERT_DOWN};
-  static const cel_weight_role dense[] = {CEL_W_GATE, CEL_W_UP, CEL_W_DOWN};
-  static const char *const lfm2[] = {LAYER "feed_forward.gate_proj", LAYER "feed_forward.up_proj", LAYER "feed_forward.down_proj"};
-  int form = 0, part = 0;
-  for (int i = 0; i < CEL_COUNT(dense) && !strcmp(model_type, "lfm2_moe"); i++) {
-    if (dense[i] == role) return lfm2[i];
+#define THREE(block) {LAYER block ".gate_proj", LAYER block ".up_proj", LAYER block ".down_proj"}
+  static const char *const forms_of[][3] = {THREE("mlp.switch_mlp"), THREE("block_sparse_moe.switch_mlp"), THREE("feed_forward.switch_mlp"),
+                                            THREE("mlp.experts"), THREE("feed_forward"), THREE("mlp")};
+#undef THREE
+  static const cel_weight_role roles[] = {CEL_W_EXPERT_GATE, CEL_W_EXPERT_UP, CEL_W_EXPERT_DOWN, CEL_W_GATE, CEL_W_UP, CEL_W_DOWN};
+  int part = 0, form = -1;
+  while (part < CEL_COUNT(roles) && roles[part] != role) part++;
+  if (part == CEL_COUNT(roles)) return NULL;
+  for (int i = 0; i < CEL_COUNT(dense) && part >= 3; i++) {
+    if (!strcmp(dense[i].model_type, model_type)) form = dense[i].form;
   }
-  for (int i = 0; i < CEL_COUNT(stacks); i++) {
+  if (part < 3) form = 0;
+  for (int i = 0; i < CEL_COUNT(stacks) && part < 3; i++) {
     if (!strcmp(stacks[i].model_type, model_type)) form = stacks[i].form;
   }
-  while (part < CEL_COUNT(roles) && roles[part] != role) part++;
-  return part < CEL_COUNT(roles) ? forms_of[form][part] : NULL;
+  return form < 0 ? NULL : forms_of[form][part % 3];
 }
 
 static cel_weight_role match(const cel_arch *a, cel_str module, int64_t *layer) {

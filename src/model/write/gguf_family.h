@@ -15,7 +15,8 @@ const char *cel_hf_class_of(const char *model_type);
 // How Hugging Face's files of a model_type name a role where they differ from `names` otherwise than by the family's rules:
 // a form with {i} and, where experts are kept apart, {e}; NULL: no such difference.
 const char *cel_hf_form_of(const char *model_type, cel_weight_role role);
-// The name in mlx-lm's files where it is another one than Hugging Face's: of stacks of experts. NULL for other roles.
+// The name in mlx-lm's files where it is another one than Hugging Face's: of stacks of experts, and of a few dense MLPs.
+// NULL for other roles.
 const char *cel_mlx_form_of(const char *model_type, cel_weight_role role);
 // The role of a tensor (its whole name, or its module's) and the layer; CEL_W_COUNT when it has none.
 cel_weight_role cel_role_of(const cel_arch *a, const char *name, int64_t *layer, cel_str *part);

@@ -508,6 +508,33 @@ def files_that_join_weights_or_name_them_otherwise_come_out_as_they_went_in(b):
 
 
 @case
+def what_files_join_is_quantized_as_it_stands_there(b):
+    """The words are those the same matrix has in a model of a family that joins nothing; plain again, names and shapes are the source's."""
+    for name in JOINED:
+        b.well("quantize", b.oracle(name), "-o", "q", "--bits", "4", "--group", "32", "--force")
+        q = safetensors(b.at("q"))
+        if not name.startswith("granite"):  # mlx-lm has those under other names
+            shutil.rmtree(b.at("plain"), ignore_errors=True)
+            shutil.copytree(b.oracle(name), b.at("plain"))
+            with open(b.at("plain/config.json"), "w") as f:
+                json.dump({"model_type": "none"}, f)
+            b.well("quantize", "plain", "-o", "want", "--bits", "4", "--group", "32", "--force")
+            same_tensors(safetensors(b.at("want")), q)
+        b.well("convert", "q", "-o", "back", "--dtype", "f32", "--force")
+        back = {(k, tuple(v[1])) for k, v in safetensors(b.at("back")).items()}
+        assert back == {(k, tuple(v[1])) for k, v in safetensors(b.oracle(name)).items()}, (name, back)
+        if b.runs and name in ("phi3-short", "phi4mm", "granite4-dense", "internlm2"):
+            assert b.tokens("q", [1, 5, 9], 4) == b.tokens("back", [1, 5, 9], 4), name
+    b.well("quantize", b.oracle("granite4-dense"), "-o", "q", "--bits", "8", "--group", "32", "--force")
+    names = set(safetensors(b.at("q")))
+    assert {"model.layers.0.mlp.%s_proj.scales" % p for p in ("gate", "up", "down")} <= names, names
+    plain = safetensors(b.oracle("phi4mm"))  # without adapters and their names, as transformers has them
+    write_safetensors(b.copy("phi4mm") + "/model.safetensors", {k.replace(".base_layer", ""): v for k, v in plain.items() if "lora_" not in k})
+    b.well("convert", "phi4mm", "-o", "back", "--force")
+    same_tensors(safetensors(b.at("phi4mm")), safetensors(b.at("back")))
+
+
+@case
 def experts_are_stacked_where_they_are_quantized_as_mlx_has_them(b):
     def names(model):
         return {k[15:] for k in safetensors(b.at(model)) if k.startswith("model.layers.1.")}

@@ -118,7 +118,7 @@ static void norms_kept_by_head_are_joined_in_order(void **state) {
     snprintf(name, sizeof name, LAYER "self_attn.q_layernorm.norms.%d.weight", i);
     st(&m, name, "F32", "[4]", 16);
   }
-  folder f = folder_of(CONFIG("stablelm", ",\"partial_rotary_factor\":0.5"), &m);
+  folder f = folder_of(CONFIG("stablelm", ",\"partial_rotary_factor\":0.5,\"qk_layernorm\":true"), &m);
   cel_checkpoint *c = open_well(f.path);
   const cel_tensor *t = cel_checkpoint_find(c, LAYER "self_attn.q_layernorm.weight");
   assert_non_null(t);
@@ -153,10 +153,34 @@ static void shapes_that_do_not_divide_are_named(void **state) {
   refused(CONFIG("glm4", ""), &m, "mlp.up_proj.weight", "twice", "once");
   st(&m, LAYER "self_attn.q_layernorm.norms.0.weight", "F32", "[4]", 16);
   st(&m, LAYER "self_attn.q_layernorm.norms.1.weight", "F32", "[2]", 8);
-  refused(CONFIG("stablelm", ",\"partial_rotary_factor\":0.5"), &m, "norms.1.weight", "[2]", "[4]");
+  refused(CONFIG("stablelm", ",\"partial_rotary_factor\":0.5,\"qk_layernorm\":true"), &m, "norms.1.weight", "[2]", "[4]");
   st(&m, LAYER "self_attn.q_layernorm.norms.0.weight", "F32", "[4]", 16);
   st(&m, LAYER "self_attn.q_layernorm.norms.2.weight", "F32", "[4]", 16);
-  refused(CONFIG("stablelm", ",\"partial_rotary_factor\":0.5"), &m, "norms.2.weight", "before it", "missing");
+  refused(CONFIG("stablelm", ",\"partial_rotary_factor\":0.5,\"qk_layernorm\":true"), &m, "norms.2.weight", "before it", "missing");
+}
+
+// Granite 4 with experts has a shared MLP beside them, without any it is the layer's own.
+static void a_rule_counts_where_the_model_has_the_weight(void **state) {
+  (void)state;
+  static const struct { const char *experts, *gate, *down; } rows[] = {
+      {",\"layer_types\":[\"attention\",\"attention\"],\"num_local_experts\":0,\"shared_intermediate_size\":4", LAYER "mlp.gate_proj.weight", LAYER "mlp.down_proj.weight"},
+      {",\"layer_types\":[\"attention\",\"attention\"],\"num_local_experts\":2,\"shared_intermediate_size\":4", LAYER "mlp.shared_experts.gate_proj.weight",
+       LAYER "mlp.shared_experts.down_proj.weight"},
+  };
+  for (int i = 0; i < CEL_COUNT(rows); i++) {
+    st_maker m = {0};
+    st(&m, LAYER "shared_mlp.input_linear.weight", "F32", "[8,8]", 256);
+    st(&m, LAYER "shared_mlp.output_linear.weight", "F32", "[8,4]", 128);
+    char config[512];
+    snprintf(config, sizeof config, CONFIG("granitemoehybrid", "%s"), rows[i].experts);
+    folder f = folder_of(config, &m);
+    cel_checkpoint *c = open_well(f.path);
+    assert_int_equal(c->n_tensors, 3);
+    assert_non_null(cel_checkpoint_find(c, rows[i].gate));
+    assert_non_null(cel_checkpoint_find(c, rows[i].down));
+    cel_checkpoint_close(c);
+    folder_remove(&f);
+  }
 }
 
 // Its own trouble is told when the model is loaded; the files can be looked at.
@@ -178,6 +202,7 @@ int main(void) {
       cmocka_unit_test(files_names_become_canonical),
       cmocka_unit_test(norms_kept_by_head_are_joined_in_order),
       cmocka_unit_test(shapes_that_do_not_divide_are_named),
+      cmocka_unit_test(a_rule_counts_where_the_model_has_the_weight),
       cmocka_unit_test(a_config_that_cannot_be_described_leaves_names_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
