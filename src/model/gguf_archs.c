@@ -98,7 +98,7 @@ static const cel_gguf_arch archs[] = {
   {"granitehybrid", "granitemoehybrid", NEIGHBOURS | HALF_HEADS | KV_BY_LAYER | READ_ONLY, NULL, NULL, cel_gguf_granitehybrid, NULL},
   {"apertus", "apertus", 0, NULL, apertus, NULL, cel_gguf_apertus_tensors},
   {"gemma3n", "gemma3n_text", GELU | READ_ONLY, NULL, gemma3n, cel_gguf_gemma3n, cel_gguf_gemma3n_tensors},
-  {"qwen3next", "qwen3_next", PLUS_ONE | PARTIAL | READ_ONLY, NULL, qwen3next, cel_gguf_qwen3next, cel_gguf_qwen3next_tensors},
+  {"qwen3next", "qwen3_next", PLUS_ONE | PARTIAL, NULL, qwen3next, cel_gguf_qwen3next, cel_gguf_qwen3next_tensors},
 };
 
 const cel_gguf_arch *cel_gguf_find_arch(const cel_gguf *g) {

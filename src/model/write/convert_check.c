@@ -82,7 +82,11 @@ static void compare_blocks(comparison *c) {
   number(c, "the number of experts", e->n_experts, f->n_experts);
   number(c, "the taps of convolutions", c->a->conv.kernel, c->b->conv.kernel);
   number(c, "the bias of convolutions", c->a->conv.bias, c->b->conv.bias);
-  number(c, "gated delta nets", c->a->delta.kernel, c->b->delta.kernel);
+  number(c, "linear_conv_kernel_dim", c->a->delta.kernel, c->b->delta.kernel);
+  number(c, "linear_num_key_heads", c->a->delta.n_k, c->b->delta.n_k);
+  number(c, "linear_num_value_heads", c->a->delta.n_v, c->b->delta.n_v);
+  number(c, "linear_key_head_dim", c->a->delta.d_k, c->b->delta.d_k);
+  number(c, "linear_value_head_dim", c->a->delta.d_v, c->b->delta.d_v);
   number(c, "Gemma 3n's planes", c->a->gemma3n.planes, c->b->gemma3n.planes);
   if (e->n_experts == 0) return;
   number(c, "the number of experts that a token has", e->top_k, f->top_k);

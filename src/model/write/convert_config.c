@@ -9,9 +9,9 @@ static cel_status put(cel_json *obj, const char *key, cel_json *value, cel_err *
   return value && cel_json_object_set_new(obj, key, value) == 0 ? CEL_OK : cel_fail_oom(err, "a config");
 }
 
-// Not taken over: what the new weights say anew, and a key of ours that GGUF files get when they are read.
+// Not taken over: what the new weights say anew, and keys of ours that GGUF files get when they are read.
 static bool is_dropped(const char *key) {
-  static const char *const keys[] = {"quantization", "quantization_config", "mlxcel_norm_plus_one_folded"};
+  static const char *const keys[] = {"quantization", "quantization_config", "mlxcel_norm_plus_one_folded", "mlxcel_delta_separate"};
   for (int i = 0; i < CEL_COUNT(keys); i++) {
     if (!strcmp(key, keys[i])) return true;
   }

@@ -1,5 +1,6 @@
 // Between a folder's tensors and a GGUF file's: under which name each is written, and which rows it takes from where. Both
 // sides are known by their canonical modules (names of arch.h), which the loader has made of either.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,12 @@ static cel_segment all_of(const cel_weight *w, int64_t groups) {
 
 // ---- new tensors ------------------------------------------------------------------------------------
 
+// From the first row that is read for a group to the last, both counted.
+static int64_t rows_read(const cel_segment *e, int64_t cols) {
+  if (e->turned) return cols;
+  return e->run ? (e->n / e->run - 1) * e->jump + (e->run - 1) * e->step + 1 : (e->n - 1) * e->step + 1;
+}
+
 // Shape and role are set; the segments' rows must fill it.
 static cel_status emit(const target *x, const cel_segment *s, int n, const int64_t *dims, int rank, const char *name) {
   cel_tensor *t = CEL_NEW(&x->v->arena, cel_tensor);
@@ -80,14 +87,14 @@ static cel_status emit(const target *x, const cel_segment *s, int n, const int64
     const cel_segment *e = m.segments + i;
     m.segments[i] = s[i];
     m.group_rows += e->n;
-    int64_t read = e->turned ? m.from.cols : (e->n - 1) * e->step + 1;
-    if (e->n < 1 || e->first < 0 || (e->turned ? e->n : m.from.cols) != e->from.cols || read < 1) return bad_shape(x);
+    int64_t read = rows_read(e, m.from.cols);
+    if (e->n < 1 || (e->run && e->n % e->run != 0) || e->first < 0 || (e->turned ? e->n : m.from.cols) != e->from.cols || read < 1) return bad_shape(x);
   }
   int64_t groups = m.group_rows ? m.from.rows / m.group_rows : 0;
   if (groups < 1 || m.from.rows % m.group_rows != 0) return bad_shape(x);
   for (int i = 0; i < n; i++) {
     const cel_segment *e = m.segments + i;
-    int64_t read = e->turned ? m.from.cols : (e->n - 1) * e->step + 1;
+    int64_t read = rows_read(e, m.from.cols);
     if ((groups - 1) * e->stride + e->first + read > e->from.rows) return bad_shape(x);
   }
   return cel_conversion_add(x->v, &m, x->role, x->part, name, x->err);
@@ -259,7 +266,87 @@ static cel_status emit_kv_whole(const target *x) {
   return emit(x, s, 2, (const int64_t[]){(int64_t)a->n_q * (l->nope + l->v), l->kv_rank}, 2, name);
 }
 
+// ---- gated delta nets -----------------------------------------------------------------------------------------
+
+// A folder has the rows of q, k, v and z by key head, GGUF those of all heads' q, then all k, all v, and z in a tensor of its
+// own; so that v and z count the value heads of a key head as one.
+static cel_status emit_delta_parts(const target *x) {
+  const cel_delta *d = &x->v->arch.delta;
+  int64_t v = (int64_t)(d->n_v / d->n_k) * d->d_v, all = 2 * d->d_k + 2 * v, hidden;
+  cel_weight w;
+  char name[NAME_MOST];
+  CEL_TRY(open_tensor(x, x->t, &w));
+  cel_segment q = {.from = w, .n = (int64_t)d->n_k * d->d_k, .stride = w.rows, .step = 1, .run = d->d_k, .jump = all}, s[3] = {q, q, q};
+  s[1].first = d->d_k;
+  s[2].first = 2 * d->d_k;
+  s[2].run = v;
+  s[2].n = d->n_k * v;
+  hidden = w.cols;
+  CEL_TRY(gguf_name(x, "model.layers.{i}.linear_attn.in_proj_qkv", name));
+  CEL_TRY(emit(x, s, 3, (const int64_t[]){2 * q.n + s[2].n, hidden}, 2, name));
+  cel_segment z = {.from = w, .n = v, .stride = all, .first = 2 * d->d_k + v, .step = 1};
+  CEL_TRY(gguf_name(x, "model.layers.{i}.linear_attn.in_proj_z", name));
+  return emit(x, &z, 1, (const int64_t[]){d->n_k * v, hidden}, 2, name);
+}
+
+// -exp(A_log), as readers compute with it.
+static cel_status emit_rates(const target *x) {
+  cel_weight w;
+  char name[NAME_MOST];
+  CEL_TRY(gguf_name(x, "model.layers.{i}.ssm_a", name));
+  CEL_TRY(cel_write_plan_source(x->v->c, x->t, &w, &(bool){false}, x->err));
+  float *rates = CEL_NEW_ARRAY(&x->v->arena, float, w.cols + 1);
+  if (!rates) return cel_fail_oom(x->err, name);
+  if (w.rows != 1 || w.cols != x->v->arch.delta.n_v || !cel_dtype_of(x->t->dtype)->widen) return bad_shape(x);
+  cel_weight_row(&w, 0, rates);
+  for (int64_t i = 0; i < w.cols; i++) rates[i] = -expf(rates[i]);
+  cel_move m = {.from = {.rows = 1, .cols = w.cols}, .computed = rates, .to = {.kind = CEL_SCHEME_PLAIN, .dtype = CEL_DT_F32}};
+  return cel_write_plan_add(&x->v->plan, &m, name, x->err);
+}
+
+static cel_status emit_as(const target *x, const char *form) {
+  cel_weight w;
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  CEL_TRY(gguf_name(x, form, name));
+  CEL_TRY(open_tensor(x, x->t, &w));
+  int rank = shape_of(x, &w, dims);
+  return emit_whole(x, dims, rank, name);
+}
+
+static cel_status folder_name(const target *x, cel_weight_role role, char name[NAME_MOST]) {
+  const char *form = cel_hf_form_of(x->v->arch.model_type, role);
+  return form && cel_form_write(form, x->at, x->part, name, NAME_MOST) ? CEL_OK : no_name(x);
+}
+
+static cel_status emit_delta_whole(const target *x) {
+  const cel_delta *d = &x->v->arch.delta;
+  int64_t v = (int64_t)(d->n_v / d->n_k) * d->d_v, k = (int64_t)d->n_k * d->d_k;
+  cel_weight w, z;
+  char name[NAME_MOST];
+  CEL_TRY(folder_name(x, CEL_W_DELTA_QKVZ, name));
+  CEL_TRY(open_tensor(x, x->t, &w));
+  CEL_TRY(open_role(x, CEL_W_DELTA_Z, &z));
+  cel_segment q = {.from = w, .n = d->d_k, .stride = d->d_k, .step = 1}, s[4] = {q, q, q, all_of(&z, d->n_k)};
+  s[1].first = k;
+  s[2] = (cel_segment){.from = w, .n = v, .stride = v, .first = 2 * k, .step = 1};
+  return emit(x, s, 4, (const int64_t[]){2 * k + 2 * d->n_k * v, w.cols}, 2, name);
+}
+
+static cel_status emit_ba(const target *x) {
+  const cel_delta *d = &x->v->arch.delta;
+  cel_weight beta, alpha;
+  char name[NAME_MOST];
+  CEL_TRY(folder_name(x, CEL_W_DELTA_BA, name));
+  CEL_TRY(open_tensor(x, x->t, &beta));
+  CEL_TRY(open_role(x, CEL_W_DELTA_A, &alpha));
+  cel_segment s[2] = {all_of(&beta, d->n_k), all_of(&alpha, d->n_k)};
+  return emit(x, s, 2, (const int64_t[]){2 * d->n_v, beta.cols}, 2, name);
+}
+
 // ---- one of the canonical tensors ---------------------------------------------------------------------------
+
+static bool is_convolution(cel_weight_role role) { return role == CEL_W_CONV || role == CEL_W_DELTA_CONV; }
 
 static cel_status plain_to_gguf(target *x) {
   const char *form = x->v->arch.names[x->role];
@@ -274,7 +361,7 @@ static cel_status plain_to_gguf(target *x) {
   if (r && n > 1) return emit_joined(x, r->parts, n, 1, name);
   CEL_TRY(open_tensor(x, x->t, &w));
   int rank = shape_of(x, &w, dims);
-  if (x->role == CEL_W_CONV && rank == 3 && dims[1] == 1) dims[1] = dims[2], rank = 2;
+  if (is_convolution(x->role) && rank == 3 && dims[1] == 1) dims[1] = dims[2], rank = 2;
   return emit_whole(x, dims, rank, name);
 }
 
@@ -289,6 +376,9 @@ static cel_status one_to_gguf(target *x) {
     case CEL_W_QKV: return emit_qkv(x);
     case CEL_W_KV_B: return x->v->row->traits & CEL_GGUF_SPLIT_KV ? emit_kv_parts(x) : plain_to_gguf(x);
     case CEL_W_EXPERT_GATE_UP: return emit_halves(x);
+    case CEL_W_DELTA_QKVZ: return emit_delta_parts(x);
+    case CEL_W_DELTA_BA: return emit_as(x, "model.layers.{i}.ssm_ba");
+    case CEL_W_DELTA_A_LOG: return emit_rates(x);
     default: return plain_to_gguf(x);
   }
 }
@@ -308,7 +398,7 @@ static cel_status plain_to_folder(target *x) {
   if (r && n > 1) return emit_joined(x, r->parts, n, 1, name);
   CEL_TRY(open_tensor(x, x->t, &w));
   int rank = shape_of(x, &w, dims);
-  if (x->role == CEL_W_CONV && rank == 2) dims[2] = dims[1], dims[1] = 1, rank = 3;
+  if (is_convolution(x->role) && rank == 2) dims[2] = dims[1], dims[1] = 1, rank = 3;
   if (x->role == CEL_W_ACT_BETA || x->role == CEL_W_ACT_EPS) rank = 0;
   if (x->role == CEL_W_ROUTER_CORRECTION && strstr(form, "moe_statics") && rank == 1) dims[1] = dims[0], dims[0] = 1, rank = 2;  // Ernie's
   return emit_whole(x, dims, rank, name);
@@ -333,11 +423,16 @@ static cel_status fused_experts(const target *x) {
 static cel_status one_to_folder(target *x) {
   const cel_arch *a = &x->v->arch;
   bool fused = cel_hf_form_of(a->model_type, CEL_W_EXPERT_GATE_UP) != NULL;
+  bool grouped = cel_hf_form_of(a->model_type, CEL_W_DELTA_QKVZ) != NULL;  // by key head
   char name[NAME_MOST];
   if (cel_conversion_is_mlx(x->v) && cel_mlx_form_of(a->model_type, x->role)) return stack_to_mlx(x);
   switch (x->role) {
     case CEL_W_EMBED_Q: return emit_kv_whole(x);
     case CEL_W_UNEMBED_OUT: return CEL_OK;
+    case CEL_W_DELTA_QKV: return grouped ? emit_delta_whole(x) : plain_to_folder(x);
+    case CEL_W_DELTA_B: return grouped ? emit_ba(x) : plain_to_folder(x);
+    case CEL_W_DELTA_Z:
+    case CEL_W_DELTA_A: return grouped ? CEL_OK : plain_to_folder(x);
     case CEL_W_EXPERT_GATE_UP:
       if (cel_conversion_is_mlx(x->v)) return emit_halves(x);
       return fused ? plain_to_folder(x) : fused_experts(x);

@@ -69,7 +69,8 @@ static const cel_segment *find_segment(const cel_move *m, int64_t r, int64_t *ro
   const cel_segment *s = m->segments;
   int64_t group = r / m->group_rows;
   for (*k = r % m->group_rows; *k >= s->n; s++) *k -= s->n;
-  *row = group * s->stride + s->first + (s->turned ? 0 : *k * s->step);
+  int64_t within = s->run ? *k / s->run * s->jump + *k % s->run * s->step : *k * s->step;
+  *row = group * s->stride + s->first + (s->turned ? 0 : within);
   return s;
 }
 

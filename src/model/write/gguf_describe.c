@@ -270,6 +270,23 @@ static void put_scales(writer *w) {
   if (is_arch(w, "mistral3")) put_num(w, "attention.temperature_scale", a->q_pos_beta);
 }
 
+static cel_status put_delta(writer *w) {
+  enum { MOST = 1024 };
+  bool list[MOST];
+  const cel_arch *a = w->a;
+  if (!a->delta.kernel) return CEL_OK;
+  if (a->n_layers > MOST) return refuse(w, "so many layers");
+  put_int(w, "ssm.conv_kernel", a->delta.kernel);
+  put_int(w, "ssm.state_size", a->delta.d_k);
+  put_int(w, "ssm.group_count", a->delta.n_k);
+  put_int(w, "ssm.time_step_rank", a->delta.n_v);
+  put_int(w, "ssm.inner_size", (int64_t)a->delta.n_v * a->delta.d_v);
+  for (int i = 0; i < a->n_layers; i++) list[i] = a->layers[i].mixer == CEL_MIXER_DELTA;
+  cel_gguf_add_bools(w->h, full(w, "attention.recurrent_layers"), list, a->n_layers);
+  put_int(w, "full_attention_interval", cel_json_int(w->d->config, "full_attention_interval", 4));
+  return CEL_OK;
+}
+
 cel_status cel_gguf_describe(cel_gguf_description *d, cel_gguf_head *h, cel_err *err) {
   writer w = {.d = d, .a = d->a, .h = h, .err = err};
   d->window_cut = false;
@@ -286,5 +303,6 @@ cel_status cel_gguf_describe(cel_gguf_description *d, cel_gguf_head *h, cel_err 
   CEL_TRY(put_window(&w));
   put_scales(&w);
   put_experts(&w);
+  CEL_TRY(put_delta(&w));
   return put_rope(&w);
 }

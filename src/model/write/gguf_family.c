@@ -23,6 +23,7 @@ static const struct { const char *model_type, *hf_class; } classes[] = {
   {"ernie4_5", "Ernie4_5ForCausalLM"}, {"ernie4_5_moe", "Ernie4_5_MoeForCausalLM"}, {"arcee", "ArceeForCausalLM"},
   {"nemotron", "NemotronForCausalLM"}, {"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"},
   {"exaone_moe", "ExaoneMoeForCausalLM"}, {"ministral3", "Ministral3ForCausalLM"}, {"apertus", "ApertusForCausalLM"},
+  {"qwen3_next", "Qwen3NextForCausalLM"},
 };
 
 const char *cel_hf_class_of(const char *model_type) {
@@ -56,6 +57,7 @@ static const struct { const char *model_type; cel_weight_role role; const char *
   {"qwen2_moe", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
   {"qwen3_next", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen3_next", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
   {"qwen3_next", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
+  {"qwen3_next", CEL_W_DELTA_QKVZ, LAYER "linear_attn.in_proj_qkvz"}, {"qwen3_next", CEL_W_DELTA_BA, LAYER "linear_attn.in_proj_ba"},
   {"qwen3_5_moe_text", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"},
   {"qwen3_5_moe_text", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
   {"qwen3_5_moe_text", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},

@@ -36,7 +36,7 @@ typedef struct cel_piece {  // one tensor of a new file
 } cel_piece;
 
 enum { CEL_MOVE_PIECES = 3 };  // weight, scales, biases
-enum { CEL_MOVE_SEGMENTS = 3 };
+enum { CEL_MOVE_SEGMENTS = 4 };
 
 // Where rows of a tensor come from that no file has as it is: products that are joined or cut, stacks, heads. The new
 // tensor's rows are equal groups (a head, an expert, or one for all), and every segment in turn gives n rows to each.
@@ -45,6 +45,7 @@ typedef struct cel_segment {
   int64_t n;
   int64_t stride;   // rows of the source from one group to the next
   int64_t first, step;  // within a group: the first one, and from one to the next
+  int64_t run, jump;    // run > 0: the group's rows come in runs of so many, jump rows from one run's first to the next's
   bool turned;      // row k of a group is column k of the source's rows from `first` on, as many as the new tensor has columns
 } cel_segment;
 
