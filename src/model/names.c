@@ -72,6 +72,7 @@ static const cel_gguf_name in_block[] = {
   {"ffn_gate_exps", "mlp.experts.gate_proj"},
   {"ffn_up_exps", "mlp.experts.up_proj"},
   {"ffn_down_exps", "mlp.experts.down_proj"},
+  {"ffn_gate_up_exps", "mlp.experts.gate_up_proj"},
   {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
   {"ffn_up_shexp", "mlp.shared_experts.up_proj"},
   {"ffn_down_shexp", "mlp.shared_experts.down_proj"},

@@ -83,18 +83,21 @@ static cel_status emit(const target *x, const cel_segment *s, int n, const int64
   m.from.tensor = t;
   m.from.cols = x->values || rank == 0 ? 1 : dims[rank - 1];
   m.from.rows = m.from.cols ? values / m.from.cols : 0;
+  m.woven = n == 2 && s[0].turned && s[1].turned;
+  int64_t across = m.woven ? m.from.cols / 2 : m.from.cols;
+  if (m.woven && (m.from.cols % 2 != 0 || s[0].n != s[1].n || s[0].stride != s[1].stride || s[0].first != s[1].first)) return bad_shape(x);
   for (int i = 0; i < n; i++) {
     const cel_segment *e = m.segments + i;
     m.segments[i] = s[i];
-    m.group_rows += e->n;
-    int64_t read = rows_read(e, m.from.cols);
+    m.group_rows += m.woven && i ? 0 : e->n;
+    int64_t read = rows_read(e, across);
     if (e->n < 1 || (e->run && e->n % e->run != 0) || e->first < 0 || (e->turned ? e->n : m.from.cols) != e->from.cols || read < 1) return bad_shape(x);
   }
   int64_t groups = m.group_rows ? m.from.rows / m.group_rows : 0;
   if (groups < 1 || m.from.rows % m.group_rows != 0) return bad_shape(x);
   for (int i = 0; i < n; i++) {
     const cel_segment *e = m.segments + i;
-    int64_t read = rows_read(e, m.from.cols);
+    int64_t read = rows_read(e, across);
     if ((groups - 1) * e->stride + e->first + read > e->from.rows) return bad_shape(x);
   }
   return cel_conversion_add(x->v, &m, x->role, x->part, name, x->err);
@@ -415,9 +418,106 @@ static cel_status stack_to_mlx(const target *x) {
   return emit_whole(x, dims, rank, name);
 }
 
-static cel_status fused_experts(const target *x) {
-  return cel_fail(x->err, CEL_UNSUPPORTED, "%s: tensor \"%s\": experts whose gate and up are one tensor are not converted to a folder of plain "
-                  "weights (quantized as MLX has them, and to GGUF, they are)", x->t->file, cel_show(cel_str_of(x->t->name)).text);
+// ---- experts as Hugging Face has them ------------------------------------------------------------------------
+
+// A stack that is a tensor by itself there, no module: experts.down_proj, experts.down_proj_bias.
+static cel_status stack_name(const target *x, const char *form, char name[NAME_MOST]) {
+  cel_str part = cel_str_is(x->part, ".weight") ? CEL_STR("") : cel_str_is(x->part, ".bias") ? CEL_STR("_bias") : x->part;
+  return cel_form_write(form, x->at, part, name, NAME_MOST) ? CEL_OK : no_name(x);
+}
+
+// The bytes as the file has them, input first or not.
+static cel_status emit_stack(const target *x, const char *form) {
+  cel_weight w;
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  cel_tensor *t = CEL_NEW(&x->v->arena, cel_tensor);
+  if (!t) return cel_fail_oom(x->err, form);
+  CEL_TRY(stack_name(x, form, name));
+  *t = *x->t;
+  if (t->swapped) t->dims[1] = x->t->dims[2], t->dims[2] = x->t->dims[1], t->swapped = false;
+  CEL_TRY(open_tensor(x, t, &w));
+  target as_filed = *x;
+  as_filed.t = t;
+  int rank = shape_of(&as_filed, &w, dims);
+  cel_segment s = all_of(&w, 1);
+  return emit(&as_filed, &s, 1, dims, rank, name);
+}
+
+// One or two stacks [E, out, in] as one [E, in, out]; of two the columns are the one's and the other's in turn.
+static cel_status emit_turned(const target *x, const cel_weight *w, int n, const char *form) {
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  CEL_TRY(stack_name(x, form, name));
+  int rank = shape_of(x, &w[0], dims);
+  if (rank != 3 || dims[0] < 1) return bad_shape(x);
+  cel_segment s[2];
+  for (int i = 0; i < n; i++) s[i] = (cel_segment){.from = w[i], .n = w[i].cols, .stride = w[i].rows / dims[0], .step = 1, .turned = true};
+  int64_t out = dims[1] * n;
+  dims[1] = dims[2];
+  dims[2] = out;
+  return emit(x, s, n, dims, rank, name);
+}
+
+// gpt-oss: weights with the input first, and of gate and up one row of each in turn.
+static cel_status emit_gate_and_up(const target *x, const char *form) {
+  cel_weight w[2];
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  CEL_TRY(open_tensor(x, x->t, &w[0]));
+  CEL_TRY(open_role(x, CEL_W_EXPERT_UP, &w[1]));
+  if (!x->values) return emit_turned(x, w, 2, form);
+  CEL_TRY(stack_name(x, form, name));
+  int rank = shape_of(x, &w[0], dims);
+  if (rank != 2 || w[0].rows != w[1].rows) return bad_shape(x);
+  cel_segment s[2];
+  for (int i = 0; i < 2; i++) s[i] = (cel_segment){.from = w[i], .n = 1, .stride = 1, .step = 1};
+  dims[1] *= 2;
+  return emit(x, s, 2, dims, rank, name);
+}
+
+static cel_status expert_of_gpt_oss(const target *x) {
+  static const char gate_up[] = "model.layers.{i}.mlp.experts.gate_up_proj", down[] = "model.layers.{i}.mlp.experts.down_proj";
+  const char *form = x->role == CEL_W_EXPERT_DOWN ? down : gate_up;
+  cel_weight w;
+  if (x->role == CEL_W_EXPERT_UP) return CEL_OK;  // goes with gate
+  if (x->role == CEL_W_EXPERT_GATE) return emit_gate_and_up(x, form);
+  if (x->t->swapped || x->values) return emit_stack(x, form);
+  CEL_TRY(open_tensor(x, x->t, &w));
+  return emit_turned(x, &w, 1, form);
+}
+
+static bool is_expert(cel_weight_role role) { return role >= CEL_W_EXPERT_GATE && role <= CEL_W_EXPERT_DOWN; }
+
+// Has the source a folder's stack of gate and up in one, where other files of the family keep experts apart?
+static bool is_fused_in_files(const target *x) {
+  char name[NAME_MOST];
+  const char *form = x->v->arch.names[CEL_W_EXPERT_GATE_UP];
+  return x->v->c->format == CEL_FORMAT_SAFETENSORS && is_expert(x->role) && form && cel_form_write(form, x->at, CEL_STR(".weight"), name, sizeof name) &&
+         cel_checkpoint_find(x->v->c, name) && !x->t->parts;
+}
+
+// Gate or up of each expert, out of a stack with the rows of gate ahead of those of up.
+static cel_status emit_half_apart(const target *x, cel_weight_role role, bool up) {
+  const char *form = cel_hf_form_of(x->v->arch.model_type, role);
+  cel_weight w;
+  int64_t dims[CEL_TENSOR_MAX_RANK];
+  char name[NAME_MOST];
+  CEL_TRY(open_tensor(x, x->t, &w));
+  int rank = shape_of(x, &w, dims), rows = x->values ? rank - 1 : rank - 2;
+  if (rows < 1 || dims[0] < 1 || dims[rows] % 2 != 0 || dims[rows] == 0) return bad_shape(x);
+  int64_t n = dims[rows] /= 2;
+  for (int64_t e = 0; e < dims[0]; e++) {
+    cel_segment s = {.from = w, .n = n, .stride = n, .first = (2 * e + up) * n, .step = 1};
+    if (!form || !cel_form_write(form, (cel_holes){x->at.i, e}, x->part, name, sizeof name)) return no_name(x);
+    CEL_TRY(emit(x, &s, 1, dims + 1, rank - 1, name));
+  }
+  return CEL_OK;
+}
+
+static cel_status emit_halves_apart(const target *x) {
+  CEL_TRY(emit_half_apart(x, CEL_W_EXPERT_GATE, false));
+  return emit_half_apart(x, CEL_W_EXPERT_UP, true);
 }
 
 static cel_status one_to_folder(target *x) {
@@ -426,6 +526,9 @@ static cel_status one_to_folder(target *x) {
   bool grouped = cel_hf_form_of(a->model_type, CEL_W_DELTA_QKVZ) != NULL;  // by key head
   char name[NAME_MOST];
   if (cel_conversion_is_mlx(x->v) && cel_mlx_form_of(a->model_type, x->role)) return stack_to_mlx(x);
+  if (cel_conversion_is_mlx(x->v) && x->role == CEL_W_EXPERT_GATE_UP) return emit_halves(x);
+  if (a->moe.interleaved && is_expert(x->role)) return expert_of_gpt_oss(x);
+  if (!fused && is_fused_in_files(x)) return emit_stack(x, a->names[x->role]);
   switch (x->role) {
     case CEL_W_EMBED_Q: return emit_kv_whole(x);
     case CEL_W_UNEMBED_OUT: return CEL_OK;
@@ -433,9 +536,7 @@ static cel_status one_to_folder(target *x) {
     case CEL_W_DELTA_B: return grouped ? emit_ba(x) : plain_to_folder(x);
     case CEL_W_DELTA_Z:
     case CEL_W_DELTA_A: return grouped ? CEL_OK : plain_to_folder(x);
-    case CEL_W_EXPERT_GATE_UP:
-      if (cel_conversion_is_mlx(x->v)) return emit_halves(x);
-      return fused ? plain_to_folder(x) : fused_experts(x);
+    case CEL_W_EXPERT_GATE_UP: return fused ? plain_to_folder(x) : emit_halves_apart(x);
     case CEL_W_EXPERT_UP: return fused ? CEL_OK : plain_to_folder(x);
     case CEL_W_EXPERT_GATE:
       if (!fused) return plain_to_folder(x);
@@ -450,10 +551,5 @@ cel_status cel_conversion_translate(cel_conversion *v, const cel_tensor *t, cel_
   x.role = cel_role_of(&v->arch, t->name, &x.at.i, &x.part);
   if (x.role == CEL_W_COUNT) return no_name(&x);
   x.values = t->rank < 2 || cel_str_is(x.part, ".bias");
-  if (v->arch.moe.interleaved && v->o->to != CEL_FORMAT_GGUF && !cel_conversion_is_mlx(v)) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: models of the family %s are not converted to a folder of plain weights: Hugging Face's files have "
-                    "the rows of gate and up in turn, and input first; quantized as MLX has them (mlxcel quantize) they can be written",
-                    v->c->path, v->arch.family->name);
-  }
   return to_gguf(&x) ? one_to_gguf(&x) : one_to_folder(&x);
 }

@@ -15,8 +15,9 @@ typedef struct band {
   int64_t first, n;                     // rows
   uint8_t *pieces[CEL_MOVE_PIECES];     // room for n rows of each
   float *scratch;                       // a row for each member
-  float *blocks;                        // for turned segments: a block for each member, [cols] rows of the source
-  int64_t *held;                        // [members]: which group and segment its block is of, -1 none
+  float *block;                         // for a turned segment: rows of its source, as many as the new tensor has columns
+  const cel_segment *held;              // whose the block is, from source row held_row on; NULL: nobody's
+  int64_t held_row;
   int64_t *bad;                         // [members]: a row that does not fit, -1
 } band;
 
@@ -74,16 +75,18 @@ static const cel_segment *find_segment(const cel_move *m, int64_t r, int64_t *ro
   return s;
 }
 
-// Rows of a group follow one another, so a member reads each block once.
-static void read_turned(const cel_segment *s, int64_t row, int64_t k, int64_t cols, float *block, int64_t *held, float *x) {
-  if (*held != row) {
-    for (int64_t i = 0; i < cols; i++) cel_weight_row(&s->from, row + i, block + i * s->from.cols);
-    *held = row;
+// Rows of the source, all members together. Rows of a group follow one another, so each block is read once.
+static void read_block(void *context, int member, int members) {
+  band *b = context;
+  const cel_move *m = b->move;
+  int64_t cols = b->held->from.cols, n = m->from.cols, to = n * (member + 1) / members;
+  for (int64_t i = n * member / members; i < to; i++) {
+    const cel_segment *s = m->woven ? &m->segments[i % 2] : b->held;
+    cel_weight_row(&s->from, b->held_row + (m->woven ? i / 2 : i), b->block + i * cols);
   }
-  for (int64_t i = 0; i < cols; i++) x[i] = block[i * s->from.cols + k];
 }
 
-static void read_values(const band *b, int member, int64_t r, float *x) {
+static void read_values(const band *b, int64_t r, float *x) {
   const cel_move *m = b->move;
   int64_t at = source_row(m, r), row, k;
   if (m->computed) {
@@ -92,8 +95,8 @@ static void read_values(const band *b, int member, int64_t r, float *x) {
     cel_weight_row(&m->from, at, x);
   } else {
     const cel_segment *s = find_segment(m, at, &row, &k);
-    if (s->turned) read_turned(s, row, k, m->from.cols, b->blocks + member * m->from.cols * s->from.cols, &b->held[member], x);
-    else cel_weight_row(&s->from, row, x);
+    for (int64_t i = 0; s->turned && i < m->from.cols; i++) x[i] = b->block[i * s->from.cols + k];
+    if (!s->turned) cel_weight_row(&s->from, row, x);
   }
   for (int64_t i = 0; m->add != 0 && i < m->from.cols; i++) x[i] += m->add;
 }
@@ -111,7 +114,7 @@ static void encode_rows(void *context, int member, int members) {
   const cel_move *m = b->move;
   float *x = b->scratch + member * m->from.cols;
   int64_t from = b->n * member / members, to = b->n * (member + 1) / members;
-  b->bad[member] = b->held[member] = -1;
+  b->bad[member] = -1;
   for (int64_t i = from; i < to; i++) {
     uint8_t *out[CEL_MOVE_PIECES];
     for (int k = 0; k < m->n_pieces; k++) out[k] = b->pieces[k] + i * m->row_bytes[k];
@@ -119,7 +122,7 @@ static void encode_rows(void *context, int member, int members) {
       memcpy(out[0], row_bytes(m, b->first + i), (size_t)m->row_bytes[0]);
       continue;
     }
-    read_values(b, member, b->first + i, x);
+    read_values(b, b->first + i, x);
     if (!encode(m, x, out) && b->bad[member] < 0) b->bad[member] = b->first + i;
   }
 }
@@ -163,13 +166,11 @@ static cel_status take_memory(runner *r, const cel_move *m, int64_t rows) {
   int64_t cols = m->to.kind == CEL_SCHEME_KEEP ? 0 : m->from.cols;
   r->b.scratch = malloc((size_t)cols * (size_t)members * sizeof(float) + 1);
   r->b.bad = malloc((size_t)members * sizeof *r->b.bad);
-  r->b.held = malloc((size_t)members * sizeof *r->b.held);
   int64_t block = 0;
   for (int i = 0; i < m->n_segments; i++) {
     if (m->segments[i].turned) block = CEL_MAX(block, cols * m->segments[i].from.cols);
   }
-  if (block) r->b.blocks = malloc((size_t)(block * members) * sizeof(float));
-  ok &= r->b.held && (!block || r->b.blocks);
+  if (block) ok &= (r->b.block = malloc((size_t)block * sizeof(float))) != NULL;
   return ok && r->b.scratch && r->b.bad ? CEL_OK : cel_fail_oom(r->err, "a band of rows");
 }
 
@@ -177,8 +178,7 @@ static void drop_memory(band *b) {
   for (int k = 0; k < CEL_MOVE_PIECES; k++) free(b->pieces[k]);
   free(b->scratch);
   free(b->bad);
-  free(b->blocks);
-  free(b->held);
+  free(b->block);
   *b = (band){0};
 }
 
@@ -192,13 +192,27 @@ static cel_status write_band(runner *r, cel_move *m, cel_digest *digests) {
   return CEL_OK;
 }
 
+// Rows from `at` on that go together. Those of a turned segment do up to the end of its group; its block is read for them.
+static int64_t begin_band(runner *r, const cel_move *m, int64_t at, int64_t rows) {
+  int64_t row, k;
+  rows = CEL_MIN(rows, m->from.rows - at);
+  if (!r->b.block) return rows;
+  const cel_segment *s = find_segment(m, at, &row, &k);
+  if (s->turned && (r->b.held != s || r->b.held_row != row)) {
+    r->b.held = s;
+    r->b.held_row = row;
+    cel_pool_run(r->pool, read_block, &r->b);
+  }
+  return CEL_MIN(rows, s->n - k);
+}
+
 static cel_status run_bands(runner *r, cel_move *m, int64_t rows) {
   cel_digest digests[CEL_MOVE_PIECES] = {{0}};
   CEL_TRY(take_memory(r, m, rows));
   r->b.move = m;
-  for (int64_t at = 0; at < m->from.rows; at += rows) {
+  for (int64_t at = 0; at < m->from.rows; at += r->b.n) {
     r->b.first = at;
-    r->b.n = CEL_MIN(rows, m->from.rows - at);
+    r->b.n = begin_band(r, m, at, rows);
     cel_pool_run(r->pool, encode_rows, &r->b);
     CEL_TRY(check_band(&r->b, cel_pool_members(r->pool), r->err));
     CEL_TRY(write_band(r, m, digests));

@@ -54,7 +54,8 @@ typedef struct cel_move {
                             // first one's, but rows, cols and the tensor's dims are the new tensor's
   cel_segment segments[CEL_MOVE_SEGMENTS];
   int n_segments;           // 0: from `from` itself
-  int64_t group_rows;       // the sum of the segments' n
+  bool woven;               // the two segments are turned, and their rows are the new tensor's columns in turn
+  int64_t group_rows;       // the sum of the segments' n; woven: the first one's
   const float *computed;    // instead of a tensor: values [cols] in one row
   cel_scheme to;
   cel_row_order order;

@@ -145,7 +145,6 @@ UNSAID = {"rope.scaling.type": "none", "rope.scaling.factor": 1.0, "rope.scaling
           "nextn_predict_layers": 1, "expert_feed_forward_length": None}
 OWN_NAME = {"internlm2", "granite4-dense"}  # read as Llama's and Granite's, so that a folder becomes one
 ONLY_READ = {"gemma3n"}
-NOT_TO_FOLDERS = {"gptoss"}
 NOT_TO_GGUF = {"olmoe": "clip_qkv", "qwen2moe": "experts", "qwen3moe": "experts", "smollm3": "rotated", "llama": "no folder",
                "granite4-dense": "no words for a hybrid", "minicpm3": "the multiplier of logits"}
 
@@ -177,8 +176,6 @@ def files_of_the_reference_converter_come_back_the_same_bytes(b):
     n = 0
     for name in twin_names(b.data):
         twin = b.oracle(name + "-gguf") + "/model.gguf"
-        if name in NOT_TO_FOLDERS:
-            continue
         b.well("convert", twin, "-o", "f", "--force")
         b.speaks_like("f", name + "-gguf", 8)
         if name in OWN_NAME:
@@ -207,8 +204,6 @@ def folders_come_back_from_gguf_the_same_bytes(b):
         _, err = b.well("convert", source, "-o", "x.gguf", "--force")
         if "context_length is set to" not in err:
             b.speaks_like("x.gguf", name, 8)
-        if name in NOT_TO_FOLDERS:
-            continue
         b.well("convert", "x.gguf", "-o", "f", "--force")
         if name not in OWN_NAME:
             same_tensors(safetensors(source), safetensors(b.at("f")))
@@ -661,7 +656,6 @@ def families_and_layouts_without_words_on_the_other_side_are_refused(b):
     for name, says in (("llama-dyn", "rope_type dynamic"), ("olmoe", "clip_qkv would be read as 0"),
                        ("qwen2moe", "which layers have experts"), ("smollm3", "which layers are rotated"), ("qwen35", "qwen3_5")):
         b.fails(1, "convert", b.oracle(name), "-o", "x.gguf", says=says)
-    b.fails(1, "convert", b.oracle("gptoss-gguf") + "/model.gguf", "-o", "x", says="gpt_oss are not converted to a folder of plain weights")
     for name in sorted(ONLY_READ):
         b.fails(1, "convert", b.oracle(name + "-gguf") + "/model.gguf", "-o", "x", says="are not converted between")
     assert b.names() == []
