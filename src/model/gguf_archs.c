@@ -25,7 +25,7 @@ static const cel_gguf_name lfm2[] = {
   {"shortconv.conv", "conv.conv"}, {"shortconv.in_proj", "conv.in_proj"}, {"shortconv.out_proj", "conv.out_proj"},
   {"ffn_gate_inp", "feed_forward.gate"}, {"exp_probs_b.bias", "feed_forward.expert_bias"},
   {"ffn_gate_exps", "feed_forward.experts.gate_proj"}, {"ffn_up_exps", "feed_forward.experts.up_proj"},
-  {"ffn_down_exps", "feed_forward.experts.down_proj"}, {NULL, NULL}};
+  {"ffn_down_exps", "feed_forward.experts.down_proj"}, {"ffn_gate_up_exps", "feed_forward.experts.gate_up_proj"}, {NULL, NULL}};
 
 static const cel_gguf_name apertus[] = {{"attn_norm", "attention_layernorm"}, {"ffn_norm", "feedforward_layernorm"}, {NULL, NULL}};
 static const cel_gguf_name gemma3n[] = {

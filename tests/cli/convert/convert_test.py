@@ -529,6 +529,89 @@ def what_files_join_is_quantized_as_it_stands_there(b):
     same_tensors(safetensors(b.at("phi4mm")), safetensors(b.at("back")))
 
 
+def join_rows(a, b, n):
+    """Two stacks of n experts as one, the rows of each expert's first ahead of those of its second."""
+    x, y = len(a) // n, len(b) // n
+    return b"".join(a[e * x:(e + 1) * x] + b[e * y:(e + 1) * y] for e in range(n))
+
+
+def fuse_gguf(source, to):
+    meta, tensors = gguf(source)
+    for name in [k for k in tensors if "ffn_gate_exps" in k]:
+        (kind, dims, gate), (_, _, up) = tensors.pop(name), tensors.pop(name.replace("gate", "up"))
+        tensors[name.replace("gate", "gate_up")] = (kind, [dims[0], dims[1] * 2, dims[2]], join_rows(gate, up, dims[2]))
+    write_gguf(to, meta[""], tensors)
+    return meta, tensors
+
+
+@case
+def experts_whose_gate_and_up_are_one_tensor_are_cut(b):
+    for name in ("mixtral", "lfm2moe", "granitemoe", "dsv2"):
+        twin = b.oracle(name + "-gguf") + "/model.gguf"
+        meta, tensors = fuse_gguf(twin, b.at("fused.gguf"))
+        b.speaks_like("fused.gguf", name + "-gguf", 4)
+        for how in (["convert"], ["quantize", "--bits", "8", "--group", "32"]):
+            b.well(how[0], twin, "-o", "want", "--force", *how[1:])
+            b.well(how[0], "fused.gguf", "-o", "x", "--force", *how[1:])
+            same_tensors(safetensors(b.at("want")), safetensors(b.at("x")))
+        b.well("convert", "x", "-o", "y.gguf", "--force")
+    name = next(k for k in tensors if "ffn_gate_up_exps" in k)
+    kind, dims, data = tensors[name]
+    rows = dims[1] - 1
+    tensors[name] = (kind, [dims[0], rows, dims[2]], data[:2 * dims[0] * rows * dims[2]])
+    write_gguf(b.at("odd.gguf"), meta[""], tensors)
+    b.fails(1, "convert", "odd.gguf", "-o", "z", says=["experts.gate_up_proj.weight", "[%d, %d, %d]" % (dims[2], rows, dims[0]), "config asks for"])
+
+
+@case
+def experts_that_a_folder_has_fused_stay_so(b):
+    """As transformers writes some: mlp.experts.gate_up_proj [E, 2 I, H], a tensor by itself."""
+    plain, fused = safetensors(b.oracle("qwen3moe")), {}
+    for layer in range(2):
+        at = "model.layers.%d.mlp.experts." % layer
+        n = len([k for k in plain if k.startswith(at) and "gate_proj" in k])
+        experts = {p: [plain.pop("%s%d.%s_proj.weight" % (at, e, p)) for e in range(n)] for p in ("gate", "up", "down")} if n else None
+        if n:
+            rows, cols = experts["gate"][0][1]
+            fused[at + "gate_up_proj"] = ("BF16", [n, 2 * rows, cols], b"".join(g[2] + u[2] for g, u in zip(experts["gate"], experts["up"])))
+            fused[at + "down_proj"] = ("BF16", [n, cols, rows], b"".join(d[2] for d in experts["down"]))
+    assert fused
+    write_safetensors(b.copy("qwen3moe") + "/model.safetensors", dict(plain, **fused))
+    b.well("convert", "qwen3moe", "-o", "x")
+    same_tensors(dict(plain, **fused), safetensors(b.at("x")))
+    b.speaks_like("x", "qwen3moe", 4)
+    for source, to in ((b.oracle("qwen3moe"), "want"), ("qwen3moe", "got")):
+        b.well("quantize", source, "-o", to, "--bits", "8", "--group", "32")
+    same_tensors(safetensors(b.at("want")), safetensors(b.at("got")))
+
+
+@case
+def gpt_oss_is_written_with_the_rows_of_gate_and_up_in_turn_and_input_first(b):
+    plain = safetensors(b.oracle("gptoss"))
+    b.well("convert", b.oracle("gptoss"), "-o", "x")
+    same_tensors(plain, safetensors(b.at("x")))
+    shapes = {(k, tuple(v[1])) for k, v in plain.items()}
+    for name in ("gptoss-mxfp4", "gptoss-mlx"):
+        b.well("convert", b.oracle(name), "-o", name, "--dtype", "f32")
+        got = safetensors(b.at(name))
+        assert {(k, tuple(v[1])) for k, v in got.items()} == shapes and {v[0] for v in got.values()} == {"F32"}, (name, set(got) ^ set(plain))
+        b.speaks_like(name, name, 8)
+    b.well("quantize", b.oracle("gptoss"), "-o", "q", "--bits", "8", "--group", "32")  # stacks of gate and up, apart, in words
+    b.well("convert", "q", "-o", "y", "--dtype", "f32")
+    b.well("quantize", "y", "-o", "z", "--bits", "8", "--group", "32", "--dtype", "bf16")
+    same_tensors({k: v for k, v in safetensors(b.at("q")).items() if "bias" in k or "norm" in k or "sinks" in k},
+                 {k: v for k, v in safetensors(b.at("z")).items() if "bias" in k or "norm" in k or "sinks" in k})
+    twin = b.oracle("gptoss-gguf") + "/model.gguf"
+    meta, tensors = gguf(twin)
+    without = {k: v for k, v in tensors.items() if k != "blk.1.ffn_up_exps.bias"}
+    write_gguf(b.at("less.gguf"), meta[""], without)
+    b.fails(1, "convert", "less.gguf", "-o", "f", says=["mlp.experts.gate_proj.bias", "missing", "mlp.experts.up_proj"])
+    kind, dims, data = tensors["blk.1.ffn_up_exps.weight"]
+    short = (kind, [dims[0], dims[1] - 1, dims[2]], data[:len(data) // dims[1] * (dims[1] - 1)])
+    write_gguf(b.at("short.gguf"), meta[""], dict(tensors, **{"blk.1.ffn_up_exps.weight": short}))
+    b.fails(1, "convert", "short.gguf", "-o", "f", says=["mlp.experts.gate_proj.weight", "config asks for"])
+
+
 @case
 def experts_are_stacked_where_they_are_quantized_as_mlx_has_them(b):
     def names(model):
