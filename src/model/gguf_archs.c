@@ -49,7 +49,7 @@ enum {
   NEIGHBOURS = CEL_GGUF_NEIGHBOURS, PLUS_ONE = CEL_GGUF_PLUS_ONE, MEAN = CEL_GGUF_LAYER_NORM, NO_KEY = CEL_GGUF_NO_QKV_KEY,
   LATENT = CEL_GGUF_LATENT, HALF_HEADS = CEL_GGUF_HALF_HEADS, GELU = CEL_GGUF_GELU, PARTIAL = CEL_GGUF_PARTIAL,
   KV_BY_LAYER = CEL_GGUF_KV_BY_LAYER, SPLIT_KV = CEL_GGUF_SPLIT_KV, WINDOW = CEL_GGUF_WINDOW,
-  WINDOW_LIST = CEL_GGUF_WINDOW | CEL_GGUF_WINDOW_LIST, READ_ONLY = CEL_GGUF_READ_ONLY,
+  WINDOW_LIST = CEL_GGUF_WINDOW | CEL_GGUF_WINDOW_LIST, READ_ONLY = CEL_GGUF_READ_ONLY, WIDTHS = CEL_GGUF_WIDTHS,
 };
 
 static const cel_gguf_arch archs[] = {
@@ -97,7 +97,7 @@ static const cel_gguf_arch archs[] = {
   {"mistral3", "ministral3", NEIGHBOURS, NULL, NULL, cel_gguf_mistral3, NULL},
   {"granitehybrid", "granitemoehybrid", NEIGHBOURS | HALF_HEADS | KV_BY_LAYER | READ_ONLY, NULL, NULL, cel_gguf_granitehybrid, NULL},
   {"apertus", "apertus", 0, NULL, apertus, NULL, cel_gguf_apertus_tensors},
-  {"gemma3n", "gemma3n_text", GELU | READ_ONLY, NULL, gemma3n, cel_gguf_gemma3n, cel_gguf_gemma3n_tensors},
+  {"gemma3n", "gemma3n_text", GELU | WINDOW_LIST | WIDTHS, NULL, gemma3n, cel_gguf_gemma3n, cel_gguf_gemma3n_tensors},
   {"qwen3next", "qwen3_next", PLUS_ONE | PARTIAL, NULL, qwen3next, cel_gguf_qwen3next, cel_gguf_qwen3next_tensors},
 };
 
@@ -113,7 +113,7 @@ const cel_gguf_arch *cel_gguf_find_arch(const cel_gguf *g) {
 // Types that are written under another one's row.
 static const struct { const char *model_type, *arch; } written_as[] = {
   {"mistral", "llama"}, {"mixtral", "llama"}, {"ministral", "llama"}, {"internlm2", "internlm2"}, {"internlm3", "llama"},
-  {"gemma3", "gemma3"}, {"olmo3", "olmo2"}, {"deepseek_v3", "deepseek2"}, {"youtu", "deepseek2"}, {"granitemoeshared", "granitemoe"},
+  {"gemma3", "gemma3"}, {"gemma3n", "gemma3n"}, {"olmo3", "olmo2"}, {"deepseek_v3", "deepseek2"}, {"youtu", "deepseek2"}, {"granitemoeshared", "granitemoe"},
 };
 
 const cel_gguf_arch *cel_gguf_arch_of_type(const char *model_type) {

@@ -49,11 +49,24 @@ static cel_status find_layers(cel_gguf_maker *m) {
   return cel_gguf_put_int(m, "num_hidden_layers", m->s.layers);
 }
 
+// intermediate_size: one width, or one for each layer.
+static cel_status find_widths(cel_gguf_maker *m) {
+  const cel_gguf_value *widths = NULL;
+  if (m->arch->traits & CEL_GGUF_WIDTHS) CEL_TRY(cel_gguf_per_layer(m, "feed_forward_length", &widths));
+  if (!widths) return cel_gguf_require_size(m, "feed_forward_length", "intermediate_size", &m->s.inter);
+  CEL_TRY(cel_gguf_put(m->config, "intermediate_size", cel_json_array(), m->err));
+  cel_json *list = cel_json_object_get(m->config, "intermediate_size");
+  for (int64_t i = 0; i < m->s.layers; i++) {
+    if (cel_json_array_append_new(list, cel_json_integer(cel_gguf_item(widths, i))) != 0) return cel_fail_oom(m->err, "a config");
+  }
+  return CEL_OK;
+}
+
 static cel_status make_sizes(cel_gguf_maker *m) {
   cel_gguf_sizes *s = &m->s;
   CEL_TRY(find_layers(m));
   CEL_TRY(cel_gguf_require_size(m, "embedding_length", "hidden_size", &s->hidden));
-  CEL_TRY(cel_gguf_require_size(m, "feed_forward_length", "intermediate_size", &s->inter));
+  CEL_TRY(find_widths(m));
   CEL_TRY(cel_gguf_require_size(m, "attention.head_count", "num_attention_heads", &s->heads));
   CEL_TRY(cel_gguf_require_size(m, "context_length", "max_position_embeddings", &s->context));
   CEL_TRY(find_kv_heads(m));

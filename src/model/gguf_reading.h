@@ -34,6 +34,7 @@ typedef enum cel_gguf_trait {
   CEL_GGUF_WINDOW = 1024,     // has a key for its sliding window
   CEL_GGUF_WINDOW_LIST = 2048,  // and a list of the layers that slide
   CEL_GGUF_READ_ONLY = 4096,  // files of it are read, and not written
+  CEL_GGUF_WIDTHS = 8192,     // feed_forward_length is a list, a width for each layer
 } cel_gguf_trait;
 
 // One row per general.architecture that is read.

@@ -87,7 +87,11 @@ static void compare_blocks(comparison *c) {
   number(c, "linear_num_value_heads", c->a->delta.n_v, c->b->delta.n_v);
   number(c, "linear_key_head_dim", c->a->delta.d_k, c->b->delta.d_k);
   number(c, "linear_value_head_dim", c->a->delta.d_v, c->b->delta.d_v);
-  number(c, "Gemma 3n's planes", c->a->gemma3n.planes, c->b->gemma3n.planes);
+  number(c, "altup_num_inputs", c->a->gemma3n.planes, c->b->gemma3n.planes);
+  number(c, "altup_active_idx", c->a->gemma3n.active, c->b->gemma3n.active);
+  number(c, "altup_correct_scale", c->a->gemma3n.scale_corrected, c->b->gemma3n.scale_corrected);
+  number(c, "hidden_size_per_layer_input", (double)c->a->gemma3n.ple, (double)c->b->gemma3n.ple);
+  number(c, "laurel_rank", (double)c->a->gemma3n.laurel, (double)c->b->gemma3n.laurel);
   if (e->n_experts == 0) return;
   number(c, "the number of experts that a token has", e->top_k, f->top_k);
   number(c, "the width of experts", (double)e->inter, (double)f->inter);
@@ -140,6 +144,8 @@ static void compare_layers(comparison *c, bool windowless) {
     if (!windowless) number(c, "which layers slide (layer_types)", x->attention, y->attention);
     number(c, "which layers are rotated", x->rope >= 0, y->rope >= 0);
     number(c, "which layers have experts", x->ffn, y->ffn);
+    number(c, "which layers share keys and values", x->kv_shared, y->kv_shared);
+    number(c, "activation_sparsity_pattern", x->cut ? x->sparsity : -1e9, y->cut ? y->sparsity : -1e9);
     if (x->ffn != CEL_FFN_MOE) number(c, "intermediate_size", (double)x->inter, (double)y->inter);
     if (!c->what && x->rope >= 0 && x->mixer == CEL_MIXER_ATTENTION) compare_ropes(c, &a->ropes[x->rope], &b->ropes[y->rope], most);
   }

@@ -24,7 +24,9 @@ static cel_dtype own_dtype(const cel_conversion *v, const cel_weight *w) {
 // Linears and embeddings. Norms are vectors; a matrix that is none of both is known by its name: convolutions,
 // positions, adapters, and routers and gates of experts, which choose and are left alone.
 static bool is_weight_matrix(const char *name, int rank) {
-  static const char *const others[] = {"norm", "conv1d", "position", "token_types", "ffn_gate_inp", "router", "ssm_conv1d", "rope_", "lora_"};
+  static const char *const others[] = {"norm", "conv1d", "position", "token_types", "ffn_gate_inp", "router", "ssm_conv1d", "rope_", "lora_",
+                                       "altup_proj.", "altup_unembd_proj.", "altup_router", "altup_predict", "altup_correct", "laurel_",
+                                       "per_layer_model_proj."};  // GGUF's names of Gemma 3n, which llama.cpp leaves alone
   if (rank < 2 || !cel_str_ends(cel_str_of(name), CEL_STR(".weight"))) return false;
   if (cel_str_ends(cel_str_of(name), CEL_STR(".gate.weight")) || cel_str_ends(cel_str_of(name), CEL_STR("expert_gate.weight"))) return false;
   for (int i = 0; i < CEL_COUNT(others); i++) {
@@ -46,7 +48,8 @@ static bool rows_fit(const cel_move *m) {
 
 // Readers of GGUF want these in F32 whatever their rank.
 static bool is_small(const char *name) {
-  return strstr(name, "_norm.") || strstr(name, "ffn_gate_inp") || strstr(name, "shortconv.conv") || strstr(name, "ssm_conv1d") || cel_str_ends(cel_str_of(name), CEL_STR(".bias"));
+  return strstr(name, "_norm.") || strstr(name, "ffn_gate_inp") || strstr(name, "shortconv.conv") || strstr(name, "ssm_conv1d") ||
+         strstr(name, "altup_predict_coef") || strstr(name, "altup_correct_coef") || cel_str_ends(cel_str_of(name), CEL_STR(".bias"));
 }
 
 // What a tensor becomes. Vectors of a GGUF file are F32, as readers want them.
@@ -104,7 +107,7 @@ cel_status cel_conversion_add(cel_conversion *v, cel_move *m, cel_weight_role ro
 
 // Not tensors of a folder: rotations, which its config says, and what the reader of GGUF has put beside them in a folder's form.
 static bool has_other_form(const char *name) {
-  static const char *const tails[] = {".ssm_a", ".ssm_ba.weight"};
+  static const char *const tails[] = {".ssm_a", ".ssm_ba.weight", "altup_projections.weight", "altup_unembed_projections.weight"};
   for (int i = 0; i < CEL_COUNT(tails); i++) {
     if (cel_str_ends(cel_str_of(name), cel_str_of(tails[i]))) return true;
   }

@@ -347,6 +347,41 @@ static cel_status emit_ba(const target *x) {
   return emit(x, s, 2, (const int64_t[]){2 * d->n_v, beta.cols}, 2, name);
 }
 
+// ---- Gemma 3n -------------------------------------------------------------------------------------------------
+
+// The matrices of all planes in one stack, which goes with the first.
+static cel_status emit_planes(const target *x, const char *stem) {
+  int n = x->v->arch.gemma3n.planes - 1;
+  cel_segment s[CEL_MOVE_SEGMENTS];
+  cel_weight w;
+  char name[NAME_MOST];
+  if (x->at.i > 0) return CEL_OK;
+  if (n > CEL_MOVE_SEGMENTS) {
+    return cel_fail(x->err, CEL_UNSUPPORTED, "%s: altup_num_inputs is %d; at most %d are written to GGUF", x->v->c->path, n + 1,
+                    CEL_MOVE_SEGMENTS + 1);
+  }
+  for (int i = 0; i < n; i++) {
+    target plane = *x;
+    plane.at.i = i;
+    CEL_TRY(open_role(&plane, x->role, &w));
+    s[i] = all_of(&w, 1);
+  }
+  CEL_TRY(gguf_name(x, stem, name));
+  return emit(x, s, n, (const int64_t[]){n, s[0].from.rows, s[0].from.cols}, 3, name);
+}
+
+// As many rows as the vocabulary has. What it has no row for takes that of token 0.
+static cel_status emit_per_layer(const target *x) {
+  cel_weight w, embed;
+  char name[NAME_MOST];
+  CEL_TRY(open_tensor(x, x->t, &w));
+  CEL_TRY(open_role(x, CEL_W_EMBED, &embed));
+  cel_segment s[2] = {all_of(&w, 1), {.from = w, .n = embed.rows - w.rows}};
+  s[0].n = s[0].stride = CEL_MIN(w.rows, embed.rows);
+  CEL_TRY(gguf_name(x, x->v->arch.names[x->role], name));
+  return emit(x, s, s[1].n > 0 ? 2 : 1, (const int64_t[]){embed.rows, w.cols}, 2, name);
+}
+
 // ---- one of the canonical tensors ---------------------------------------------------------------------------
 
 static bool is_convolution(cel_weight_role role) { return role == CEL_W_CONV || role == CEL_W_DELTA_CONV; }
@@ -382,6 +417,9 @@ static cel_status one_to_gguf(target *x) {
     case CEL_W_DELTA_QKVZ: return emit_delta_parts(x);
     case CEL_W_DELTA_BA: return emit_as(x, "model.layers.{i}.ssm_ba");
     case CEL_W_DELTA_A_LOG: return emit_rates(x);
+    case CEL_W_ALTUP_PROJECTION: return emit_planes(x, "model.altup_projections");
+    case CEL_W_ALTUP_UNEMBED: return emit_planes(x, "model.altup_unembed_projections");
+    case CEL_W_PLE_EMBED: return emit_per_layer(x);
     default: return plain_to_gguf(x);
   }
 }

@@ -37,6 +37,19 @@ static int64_t width_of_mlp(const writer *w) {
   return of_config > 0 ? of_config : w->a->moe.inter;
 }
 
+static cel_status put_widths(writer *w) {
+  enum { MOST = 1024 };
+  int32_t list[MOST];
+  if (!has(w, CEL_GGUF_WIDTHS)) {
+    put_int(w, "feed_forward_length", width_of_mlp(w));
+    return CEL_OK;
+  }
+  if (w->a->n_layers > MOST) return refuse(w, "so many layers");
+  for (int i = 0; i < w->a->n_layers; i++) list[i] = (int32_t)w->a->layers[i].inter;
+  cel_gguf_add_i32s(w->h, full(w, "feed_forward_length"), list, w->a->n_layers);
+  return CEL_OK;
+}
+
 static cel_status put_kv_heads(writer *w) {
   enum { MOST = 1024 };
   int32_t list[MOST];
@@ -287,6 +300,26 @@ static cel_status put_delta(writer *w) {
   return CEL_OK;
 }
 
+static cel_status put_planes(writer *w) {
+  enum { MOST = 1024 };
+  float list[MOST];
+  const cel_arch *a = w->a;
+  int shared = 0;
+  if (!a->gemma3n.planes) return CEL_OK;
+  if (a->n_layers > MOST) return refuse(w, "so many layers");
+  for (int i = 0; i < a->n_layers; i++) {
+    list[i] = a->layers[i].cut ? (float)a->layers[i].sparsity : -INFINITY;
+    shared += a->layers[i].kv_shared;
+  }
+  put_int(w, "altup.active_idx", a->gemma3n.active);
+  put_int(w, "altup.num_inputs", a->gemma3n.planes);
+  if (a->gemma3n.planes != 4 && w->d->note) w->d->note(w->d->context, "altup_num_inputs is not 4: other readers of GGUF may not know that");
+  put_int(w, "embedding_length_per_layer_input", a->gemma3n.ple);
+  put_int(w, "attention.shared_kv_layers", shared);
+  cel_gguf_add_f32s(w->h, full(w, "activation_sparsity_scale"), list, a->n_layers);
+  return CEL_OK;
+}
+
 cel_status cel_gguf_describe(cel_gguf_description *d, cel_gguf_head *h, cel_err *err) {
   writer w = {.d = d, .a = d->a, .h = h, .err = err};
   d->window_cut = false;
@@ -294,7 +327,7 @@ cel_status cel_gguf_describe(cel_gguf_description *d, cel_gguf_head *h, cel_err 
   put_int(&w, "block_count", w.a->n_layers);
   put_int(&w, "context_length", context_of(&w));
   put_int(&w, "embedding_length", w.a->hidden);
-  put_int(&w, "feed_forward_length", width_of_mlp(&w));
+  CEL_TRY(put_widths(&w));
   put_int(&w, "attention.head_count", w.a->n_q);
   CEL_TRY(put_kv_heads(&w));
   put_heads(&w);
@@ -304,5 +337,6 @@ cel_status cel_gguf_describe(cel_gguf_description *d, cel_gguf_head *h, cel_err 
   put_scales(&w);
   put_experts(&w);
   CEL_TRY(put_delta(&w));
+  CEL_TRY(put_planes(&w));
   return put_rope(&w);
 }

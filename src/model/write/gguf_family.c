@@ -23,7 +23,7 @@ static const struct { const char *model_type, *hf_class; } classes[] = {
   {"ernie4_5", "Ernie4_5ForCausalLM"}, {"ernie4_5_moe", "Ernie4_5_MoeForCausalLM"}, {"arcee", "ArceeForCausalLM"},
   {"nemotron", "NemotronForCausalLM"}, {"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"},
   {"exaone_moe", "ExaoneMoeForCausalLM"}, {"ministral3", "Ministral3ForCausalLM"}, {"apertus", "ApertusForCausalLM"},
-  {"qwen3_next", "Qwen3NextForCausalLM"},
+  {"qwen3_next", "Qwen3NextForCausalLM"}, {"gemma3n_text", "Gemma3nForCausalLM"},
 };
 
 const char *cel_hf_class_of(const char *model_type) {

@@ -144,13 +144,22 @@ for _name, _changes in ROUND_TRIPS.items():
 UNSAID = {"rope.scaling.type": "none", "rope.scaling.factor": 1.0, "rope.scaling.original_context_length": None,
           "nextn_predict_layers": 1, "expert_feed_forward_length": None}
 OWN_NAME = {"internlm2", "granite4-dense"}  # read as Llama's and Granite's, so that a folder becomes one
-ONLY_READ = {"gemma3n"}
 NOT_TO_GGUF = {"olmoe": "clip_qkv", "qwen2moe": "experts", "qwen3moe": "experts", "smollm3": "rotated", "llama": "no folder",
                "granite4-dense": "no words for a hybrid", "minicpm3": "the multiplier of logits"}
 
 
+LONGER = ["model.embed_tokens_per_layer.weight"]
+
+
+def shorter(tensor, rows):
+    dtype, shape, data = tensor
+    row = len(data) // shape[0]
+    assert shape[0] >= rows and data[rows * row:] == data[:row] * (shape[0] - rows)
+    return dtype, [rows] + list(shape[1:]), data[:rows * row]
+
+
 def twin_names(data):
-    return sorted(n[:-5] for n in os.listdir(os.path.join(data, "oracle")) if n.endswith("-gguf") and n[:-5] not in ONLY_READ)
+    return sorted(n[:-5] for n in os.listdir(os.path.join(data, "oracle")) if n.endswith("-gguf"))
 
 
 def close_floats(a, b):
@@ -206,7 +215,10 @@ def folders_come_back_from_gguf_the_same_bytes(b):
             b.speaks_like("x.gguf", name, 8)
         b.well("convert", "x.gguf", "-o", "f", "--force")
         if name not in OWN_NAME:
-            same_tensors(safetensors(source), safetensors(b.at("f")))
+            want, back = safetensors(source), safetensors(b.at("f"))
+            for key in set(LONGER) & set(back):  # a table is as long as the vocabulary in GGUF: token 0's row stands for those it lacks
+                back[key] = shorter(back[key], want[key][1][0])
+            same_tensors(want, back)
         n += 1
     assert n >= 39, n
 
@@ -739,8 +751,6 @@ def families_and_layouts_without_words_on_the_other_side_are_refused(b):
     for name, says in (("llama-dyn", "rope_type dynamic"), ("olmoe", "clip_qkv would be read as 0"),
                        ("qwen2moe", "which layers have experts"), ("smollm3", "which layers are rotated"), ("qwen35", "qwen3_5")):
         b.fails(1, "convert", b.oracle(name), "-o", "x.gguf", says=says)
-    for name in sorted(ONLY_READ):
-        b.fails(1, "convert", b.oracle(name + "-gguf") + "/model.gguf", "-o", "x", says="are not converted between")
     assert b.names() == []
     _, err = b.well("convert", b.oracle("mistral"), "-o", "m.gguf")
     assert "context_length is set to 8" in err and gguf(b.at("m.gguf"))[0]["llama.context_length"] == 8
