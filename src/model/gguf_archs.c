@@ -114,6 +114,7 @@ const cel_gguf_arch *cel_gguf_find_arch(const cel_gguf *g) {
 static const struct { const char *model_type, *arch; } written_as[] = {
   {"mistral", "llama"}, {"mixtral", "llama"}, {"ministral", "llama"}, {"internlm2", "internlm2"}, {"internlm3", "llama"},
   {"gemma3", "gemma3"}, {"gemma3n", "gemma3n"}, {"olmo3", "olmo2"}, {"deepseek_v3", "deepseek2"}, {"youtu", "deepseek2"}, {"granitemoeshared", "granitemoe"},
+  {"mimo", "qwen2"}, {"hyperclovax", "granite"}, {"phi4mm", "phi3"}, {"phi4_multimodal", "phi3"},  // of no name of their own
 };
 
 const cel_gguf_arch *cel_gguf_arch_of_type(const char *model_type) {

@@ -44,7 +44,8 @@ cel_status cel_gguf_granite(cel_gguf_maker *m) {
   CEL_TRY(cel_gguf_copy_real(m, m->config, "attention.scale", "attention_multiplier"));
   CEL_TRY(cel_gguf_copy_real(m, m->config, "embedding_scale", "embedding_multiplier"));
   CEL_TRY(cel_gguf_copy_real(m, m->config, "residual_scale", "residual_multiplier"));
-  return cel_gguf_copy_real(m, m->config, "logit_scale", "logits_scaling");
+  CEL_TRY(cel_gguf_copy_real(m, m->config, "logit_scale", "logits_scaling"));
+  return cel_gguf_granite_positions(m, m->s.inter);
 }
 
 // Older files have none of the three scales; then they are those of the 2B model.

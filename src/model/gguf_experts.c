@@ -164,5 +164,6 @@ cel_status cel_gguf_granitemoe(cel_gguf_maker *m) {
   CEL_TRY(cel_gguf_size(m, "expert_shared_feed_forward_length", &shared));
   if (!shared) return CEL_OK;
   CEL_TRY(cel_gguf_put_int(m, "shared_intermediate_size", shared));
-  return cel_gguf_put_word(m, "model_type", "granitemoeshared");
+  CEL_TRY(cel_gguf_put_word(m, "model_type", "granitemoeshared"));
+  return cel_gguf_granite_positions(m, shared);
 }

@@ -26,11 +26,12 @@ static float float_at(const uint8_t *list, int64_t i) {
   return v;
 }
 
+// `yes` NULL: `otherwise` everywhere.
 static cel_status put_layer_words(cel_gguf_maker *m, const cel_gguf_value *yes, const char *word, const char *otherwise) {
   CEL_TRY(cel_gguf_put(m->config, "layer_types", cel_json_array(), m->err));
   cel_json *list = cel_json_object_get(m->config, "layer_types");
   for (int64_t i = 0; i < m->s.layers; i++) {
-    if (cel_json_array_append_new(list, cel_json_string_of(cel_gguf_item(yes, i) ? word : otherwise)) != 0) return cel_fail_oom(m->err, "a config");
+    if (cel_json_array_append_new(list, cel_json_string_of(yes && cel_gguf_item(yes, i) ? word : otherwise)) != 0) return cel_fail_oom(m->err, "a config");
   }
   return CEL_OK;
 }
@@ -147,6 +148,18 @@ cel_status cel_gguf_gemma3n(cel_gguf_maker *m) {
 }
 
 // ---- Granite 4 --------------------------------------------------------------------------------------------------
+
+cel_status cel_gguf_granite_positions(cel_gguf_maker *m, int64_t shared) {
+  bool rotated = true;
+  CEL_TRY(cel_gguf_bool(m->g, cel_gguf_key(m, "rope.scaling.finetuned"), &rotated, NULL, m->err));
+  if (rotated) return CEL_OK;
+  CEL_TRY(cel_gguf_put_word(m, "model_type", "granitemoehybrid"));
+  CEL_TRY(cel_gguf_put_null(m, "position_embedding_type"));
+  CEL_TRY(cel_gguf_put_int(m, "shared_intermediate_size", shared));
+  if (!cel_json_get(m->config, "num_experts")) CEL_TRY(cel_gguf_put_int(m, "num_local_experts", 0));
+  if (!cel_json_get(m->config, "num_experts_per_tok")) CEL_TRY(cel_gguf_put_int(m, "num_experts_per_tok", 0));
+  return put_layer_words(m, NULL, "", "attention");
+}
 
 // Files of this name have layers of Mamba 2, where head_count_kv is 0; those without call themselves granite or granitemoe.
 cel_status cel_gguf_granitehybrid(cel_gguf_maker *m) {

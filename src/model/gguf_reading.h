@@ -109,6 +109,9 @@ CEL_MUST_CHECK cel_status cel_gguf_granitemoe(cel_gguf_maker *m);
 // ---- gguf_layers.c -----------------------------------------------------------------------------------
 
 CEL_MUST_CHECK cel_status cel_gguf_apertus_tensors(const cel_gguf *g, cel_tensor_list *list, cel_err *err);
+// Granite's files without positions, which readers know by rope.scaling.finetuned: in Hugging Face's words a hybrid without
+// layers of Mamba. `shared`: the width of the MLP that all tokens have.
+CEL_MUST_CHECK cel_status cel_gguf_granite_positions(cel_gguf_maker *m, int64_t shared);
 CEL_MUST_CHECK cel_status cel_gguf_granitehybrid(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_gemma3n(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_gemma3n_tensors(const cel_gguf *g, cel_tensor_list *list, cel_err *err);

@@ -12,6 +12,7 @@ struct cel_conversion {
   const cel_gguf_arch *row;       // the GGUF side's; NULL where names are not changed
   bool rearranged;                // from folder to folder, and the loader has moved what has a role: it is moved back
   bool window_cut;                // to GGUF: the context ends with the window
+  bool adapters_left;             // to GGUF: the source's own adapters are not written
   cel_write_plan plan;
   cel_dtype plain;                // what becomes plain is this where neither source nor options say otherwise
   int64_t n_quantized, n_left;

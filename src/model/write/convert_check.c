@@ -26,6 +26,13 @@ static void number(comparison *c, const char *what, double x, double y) {
   snprintf(c->text, sizeof c->text, "%s would be read as %.9g, it is %.9g", what, y, x);
 }
 
+// Of one layer.
+static void word(comparison *c, const char *what, int layer, const char *x, const char *y) {
+  if (c->what || !strcmp(x, y)) return;
+  c->what = what;
+  snprintf(c->text, sizeof c->text, "%s: layer %d would be read as one %s, it is one %s", what, layer, y, x);
+}
+
 static void compare_sizes(comparison *c) {
   const cel_arch *a = c->a, *b = c->b;
   number(c, "the number of layers", a->n_layers, b->n_layers);
@@ -133,6 +140,13 @@ static void compare_ropes(comparison *c, const cel_rope *x, const cel_rope *y, i
   free(f);
 }
 
+static const char *const mixer_words[] = {
+  [CEL_MIXER_ATTENTION] = "of attention", [CEL_MIXER_CONV] = "of convolution", [CEL_MIXER_DELTA] = "with a gated delta net"};
+static const char *const attention_words[] = {[CEL_ATTENTION_FULL] = "of full attention", [CEL_ATTENTION_SLIDING] = "that slides"};
+static const char *const rotation_words[] = {"without rotation", "with rotation"};
+static const char *const mlp_words[] = {
+  [CEL_FFN_GATED] = "with a gated MLP", [CEL_FFN_PLAIN] = "with an MLP without a gate", [CEL_FFN_MOE] = "with experts"};
+
 static void compare_layers(comparison *c, bool windowless) {
   const cel_arch *a = c->a, *b = c->b;
   int64_t most = windowless ? a->window : a->max_position;
@@ -140,10 +154,10 @@ static void compare_layers(comparison *c, bool windowless) {
   for (int i = 0; !c->what && !c->oom && i < a->n_layers; i++) {
     const cel_layer *x = &a->layers[i], *y = &b->layers[i];
     slides = slides || x->attention == CEL_ATTENTION_SLIDING;
-    number(c, "what mixes tokens in a layer", x->mixer, y->mixer);
-    if (!windowless) number(c, "which layers slide (layer_types)", x->attention, y->attention);
-    number(c, "which layers are rotated", x->rope >= 0, y->rope >= 0);
-    number(c, "which layers have experts", x->ffn, y->ffn);
+    word(c, "what mixes tokens", i, mixer_words[x->mixer], mixer_words[y->mixer]);
+    if (!windowless) word(c, "which layers slide (layer_types)", i, attention_words[x->attention], attention_words[y->attention]);
+    word(c, "which layers are rotated", i, rotation_words[x->rope >= 0], rotation_words[y->rope >= 0]);
+    word(c, "which layers have experts", i, mlp_words[x->ffn], mlp_words[y->ffn]);
     number(c, "which layers share keys and values", x->kv_shared, y->kv_shared);
     number(c, "activation_sparsity_pattern", x->cut ? x->sparsity : -1e9, y->cut ? y->sparsity : -1e9);
     if (x->ffn != CEL_FFN_MOE) number(c, "intermediate_size", (double)x->inter, (double)y->inter);

@@ -99,6 +99,7 @@ static cel_status rename_keys(const cel_conversion *v, cel_json *config, cel_err
   static const struct { const char *model_type, *from, *to; } rows[] = {
     {"mixtral", "num_experts", "num_local_experts"},    {"phimoe", "num_experts", "num_local_experts"},
     {"granitemoe", "num_experts", "num_local_experts"}, {"granitemoeshared", "num_experts", "num_local_experts"},
+    {"granitemoehybrid", "num_experts", "num_local_experts"},
     {"deepseek", "num_experts", "n_routed_experts"},    {"deepseek_v2", "num_experts", "n_routed_experts"},
     {"deepseek_v3", "num_experts", "n_routed_experts"}, {"glm4_moe", "num_experts", "n_routed_experts"},
     {"dots1", "num_experts", "n_routed_experts"},       {"ernie4_5_moe", "num_experts", "moe_num_experts"},

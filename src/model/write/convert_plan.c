@@ -114,10 +114,19 @@ static bool has_other_form(const char *name) {
   return cel_str_starts(cel_str_of(name), CEL_STR("rope_f"));
 }
 
+// What Phi-4 multimodal carries beside its weights; text goes through the weights alone.
+static bool is_adapter(const cel_conversion *v, const char *name) {
+  return v->row && v->o->to == CEL_FORMAT_GGUF && (strstr(name, ".lora_A.") || strstr(name, ".lora_B."));
+}
+
 static cel_status add_tensor(cel_conversion *v, const cel_tensor *t, cel_err *err) {
   cel_move m = {0};
   bool skip;
   CEL_TRY(cel_write_plan_source(v->c, t, &m.from, &skip, err));
+  if (is_adapter(v, t->name)) {
+    v->adapters_left = true;
+    return CEL_OK;
+  }
   if (skip || (v->row && has_other_form(t->name))) return CEL_OK;
   if (v->row) return cel_conversion_translate(v, t, err);
   cel_str part;
@@ -192,6 +201,7 @@ cel_status cel_conversion_plan(cel_conversion *v, cel_err *err) {
   if (cel_conversion_is_raw(v)) return plan_raw(v, err);
   for (int64_t i = 0; i < v->c->n_tensors; i++) CEL_TRY(add_tensor(v, &v->c->tensors[i], err));
   if (v->row && v->o->to == CEL_FORMAT_GGUF) CEL_TRY(add_rope_table(v, err));
+  if (v->adapters_left && v->o->note) v->o->note(v->o->note_context, "the model's adapters (lora_A, lora_B) are left out");
   if (v->plan.n) return CEL_OK;
   return cel_fail(err, CEL_INVALID, "%s: no tensors to write", v->c->path);
 }

@@ -183,7 +183,7 @@ static cel_status put_scaling(writer *w, const cel_rope *r) {
       cel_gguf_add_string(w->h, full(w, "rope.scaling.type"), CEL_STR("yarn"));
       put_yarn(w, r);
       return CEL_OK;
-    case CEL_ROPE_DYNAMIC: return refuse(w, "rope_type dynamic");
+    case CEL_ROPE_DYNAMIC: return CEL_OK;  // a plain one up to context_length
     case CEL_ROPE_LONGROPE: return put_longrope(w, r);
   }
   return CEL_OK;
@@ -197,11 +197,24 @@ static const cel_rope *rope_of(const cel_arch *a, cel_attention_kind kind) {
   return NULL;
 }
 
+// Such a rotation changes once a sequence is longer than max_position_embeddings, which context_length is.
+static void tell_of_dynamic(writer *w, const cel_rope *r) {
+  char text[200];
+  if (r->type != CEL_ROPE_DYNAMIC || r->factor == 1 || !w->d->note) return;
+  snprintf(text, sizeof text, "GGUF has no rope_type dynamic: it is left out, and the model computes the same up to its context_length, %lld",
+           (long long)w->a->max_position);
+  w->d->note(w->d->context, text);
+}
+
 static cel_status put_rope(writer *w) {
   const cel_arch *a = w->a;
   const cel_rope *slide = rope_of(a, CEL_ATTENTION_SLIDING), *r = rope_of(a, CEL_ATTENTION_FULL);
+  bool granite = is_arch(w, "granite") || is_arch(w, "granitemoe"), rotated = r || slide;
+  if (granite && (!rotated || !strcmp(a->model_type, "granitemoehybrid"))) cel_gguf_add_bool(w->h, full(w, "rope.scaling.finetuned"), rotated);
   if (!r) r = slide;
+  if (!r && granite) r = &a->ropes[0];
   if (!r) return refuse(w, "a model without rotation");
+  tell_of_dynamic(w, r);
   put_int(w, "rope.dimension_count", r->dims);
   put_num(w, "rope.freq_base", r->theta);
   if (slide && slide != r) put_num(w, "rope.freq_base_swa", slide->theta);

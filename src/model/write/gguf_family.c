@@ -24,6 +24,7 @@ static const struct { const char *model_type, *hf_class; } classes[] = {
   {"nemotron", "NemotronForCausalLM"}, {"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"},
   {"exaone_moe", "ExaoneMoeForCausalLM"}, {"ministral3", "Ministral3ForCausalLM"}, {"apertus", "ApertusForCausalLM"},
   {"qwen3_next", "Qwen3NextForCausalLM"}, {"gemma3n_text", "Gemma3nForCausalLM"},
+  {"granitemoehybrid", "GraniteMoeHybridForCausalLM"},
 };
 
 const char *cel_hf_class_of(const char *model_type) {
@@ -34,7 +35,9 @@ const char *cel_hf_class_of(const char *model_type) {
 }
 
 cel_status cel_gguf_family_of(const cel_arch *a, const cel_gguf_arch **out, cel_err *err) {
-  *out = cel_gguf_arch_of_type(a->model_type);
+  const char *type = a->model_type;
+  if (!strcmp(type, "granitemoehybrid")) type = a->moe.n_experts ? "granitemoe" : "granite";  // as all layers are attention
+  *out = cel_gguf_arch_of_type(type);
   if (*out) return CEL_OK;
   return cel_fail(err, CEL_UNSUPPORTED, "models of the family %s (model_type \"%s\") are not converted between Hugging Face's names and "
                   "GGUF's: GGUF has no architecture for them that is read here", a->family->name, a->model_type);

@@ -145,7 +145,7 @@ UNSAID = {"rope.scaling.type": "none", "rope.scaling.factor": 1.0, "rope.scaling
           "nextn_predict_layers": 1, "expert_feed_forward_length": None}
 OWN_NAME = {"internlm2", "granite4-dense"}  # read as Llama's and Granite's, so that a folder becomes one
 NOT_TO_GGUF = {"olmoe": "clip_qkv", "qwen2moe": "experts", "qwen3moe": "experts", "smollm3": "rotated", "llama": "no folder",
-               "granite4-dense": "no words for a hybrid", "minicpm3": "the multiplier of logits"}
+               "minicpm3": "the multiplier of logits"}
 
 
 LONGER = ["model.embed_tokens_per_layer.weight"]
@@ -221,6 +221,38 @@ def folders_come_back_from_gguf_the_same_bytes(b):
             same_tensors(want, back)
         n += 1
     assert n >= 39, n
+
+
+def same_tokens(b, source, *models):
+    if b.runs:
+        want = b.tokens(source, [1, 7, 30, 99, 5], 16)
+        for model in models:
+            assert b.tokens(model, [1, 7, 30, 99, 5], 16) == want, (source, model)
+
+
+def without(b, model, part):
+    path = b.at(model) + "/model.safetensors"
+    write_safetensors(path, {k: v for k, v in safetensors(path).items() if part not in k})
+
+
+@case
+def models_without_a_name_of_their_own_in_gguf_are_written_as_what_computes_the_same(b):
+    b.copy("hyperclovax", use_post_norm=False)
+    without(b, "hyperclovax", "post_norm")
+    b.copy("granitemoeshared", model_type="granitemoehybrid", layer_types=["attention"] * 2, position_embedding_type=None)
+    for name, arch, says in (("mimo", "qwen2", ""), ("phi4mm", "phi3", "adapters"), ("hyperclovax", "granite", ""), ("granitemoeshared", "granitemoe", ""),
+                             ("granite4-nope", "granite", ""), ("granite4-dense", "granite", ""), ("llama-dyn", "llama", "rope_type dynamic"),
+                             ("internlm3", "llama", "up to its context_length, 32")):
+        source = b.at(name) if os.path.exists(b.at(name)) else b.oracle(name)
+        _, err = b.well("convert", source, "-o", "x.gguf", "--force")
+        assert says in err, (name, err)
+        meta, _ = gguf(b.at("x.gguf"))
+        assert meta["general.architecture"] == arch, name
+        b.well("convert", "x.gguf", "-o", "f", "--force")
+        same_tokens(b, source, "x.gguf", "f")
+        with open(b.at("f/config.json")) as f:
+            positions = "position_embedding_type" in json.load(f)
+        assert positions == (name in ("granite4-nope", "granitemoeshared")), name
 
 
 TWINS = {
@@ -748,7 +780,7 @@ def two_writers_of_one_destination_do_not_meet(b):
 
 @case
 def families_and_layouts_without_words_on_the_other_side_are_refused(b):
-    for name, says in (("llama-dyn", "rope_type dynamic"), ("olmoe", "clip_qkv would be read as 0"),
+    for name, says in (("hyperclovax", "post_norm1"), ("olmoe", "clip_qkv would be read as 0"),
                        ("qwen2moe", "which layers have experts"), ("smollm3", "which layers are rotated"), ("qwen35", "qwen3_5")):
         b.fails(1, "convert", b.oracle(name), "-o", "x.gguf", says=says)
     assert b.names() == []
