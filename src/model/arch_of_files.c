@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// MLX's files of the gated delta nets have the 1 of their norms added already. What tells them apart is the
-// convolution: [channels, taps, 1], where Hugging Face has [channels, 1, taps].
-static bool norms_have_their_one(const cel_arch *a, const cel_checkpoint *checkpoint) {
+// What tells them apart is the convolution: [channels, taps, 1], where Hugging Face has [channels, 1, taps].
+bool cel_checkpoint_norms_have_one(const cel_arch *a, const cel_checkpoint *checkpoint) {
   char module[200], name[256];
   for (int i = 0; i < a->n_layers; i++) {
     if (a->layers[i].mixer != CEL_MIXER_DELTA) continue;
@@ -28,6 +27,6 @@ cel_arch cel_checkpoint_arch(const cel_arch *arch, const cel_checkpoint *checkpo
       r->divisors = divisors;
     }
   }
-  if (a.norm == CEL_NORM_RMS_PLUS_ONE && norms_have_their_one(&a, checkpoint)) a.norm = CEL_NORM_RMS;
+  if (a.norm == CEL_NORM_RMS_PLUS_ONE && cel_checkpoint_norms_have_one(&a, checkpoint)) a.norm = CEL_NORM_RMS;
   return a;
 }

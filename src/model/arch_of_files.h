@@ -5,6 +5,9 @@
 #include "arch/arch.h"
 #include "model/checkpoint.h"
 
+// MLX's files of the gated delta nets have the 1 of their norms' weights added already.
+bool cel_checkpoint_norms_have_one(const cel_arch *arch, const cel_checkpoint *checkpoint);
+
 // The description with what only the files know: rotated pairs of permuted GGUF rows, rope_freqs.weight, whether norms
 // of weight 1 + w are stored with the 1.
 // `divisors` must hold head_dim / 2 floats and live as long as *out.

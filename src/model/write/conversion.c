@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "model/arch_of_files.h"
 #include "model/write/conversion_private.h"
 #include "model/write/safetensors_write.h"
 
@@ -25,11 +26,14 @@ static cel_status find_family(cel_conversion *v, cel_err *err) {
 }
 
 // From folder to folder most tensors stay as they are. Those do not that the loader has cut, joined or renamed: stacks of
-// experts, and what the rules of the family's files are about.
+// experts, and what the rules of the family's files are about; nor those that mlx-lm's files have in another form.
 static bool is_rearranged(const cel_conversion *v) {
+  static const char *const inside[] = {".experts.", ".linear_attn.conv1d.", ".conv.conv.", ".kv_b_proj.", ".embed_q."};
   const cel_family *f = cel_arch_family_of(v->c->config);
   bool found = f && f->files;
-  for (int64_t i = 0; i < v->c->n_tensors && !found; i++) found = strstr(v->c->tensors[i].name, ".experts.") != NULL;
+  for (int64_t i = 0; i < v->c->n_tensors && !found; i++) {
+    for (int k = 0; k < CEL_COUNT(inside); k++) found = found || strstr(v->c->tensors[i].name, inside[k]);
+  }
   return found;
 }
 
@@ -44,6 +48,7 @@ static cel_status find_arrangement(cel_conversion *v, cel_err *err) {
 static cel_status prepare(cel_conversion *v, cel_err *err) {
   if (v->c->format != v->o->to) CEL_TRY(find_family(v, err));
   else CEL_TRY(find_arrangement(v, err));
+  v->norms_have_one = v->c->format == CEL_FORMAT_GGUF || cel_checkpoint_norms_have_one(&v->arch, v->c);
   CEL_TRY(cel_conversion_plan(v, err));
   CEL_TRY(v->o->to == CEL_FORMAT_GGUF ? cel_conversion_make_head(v, err) : cel_conversion_make_config(v, err));
   return v->row ? cel_conversion_check(v, err) : CEL_OK;

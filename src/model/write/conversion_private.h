@@ -11,6 +11,7 @@ struct cel_conversion {
   cel_arch arch;                  // where `row` is set, or `rearranged`
   const cel_gguf_arch *row;       // the GGUF side's; NULL where names are not changed
   bool rearranged;                // from folder to folder, and the loader has moved what has a role: it is moved back
+  bool norms_have_one;            // of a family whose norms are 1 + w, the source has the sum
   bool window_cut;                // to GGUF: the context ends with the window
   bool adapters_left;             // to GGUF: the source's own adapters are not written
   cel_write_plan plan;

@@ -33,6 +33,11 @@ cel_status cel_target_emit_qkv(const cel_target *x) {
 
 // ---- latent attention -------------------------------------------------------------------------------------
 
+static cel_status name_of(const cel_target *x, const char *form, char name[CEL_TARGET_NAME]) {
+  if (cel_target_to_gguf(x)) return cel_target_gguf_name(x, form, name);
+  return cel_form_write(form, x->at, x->part, name, CEL_TARGET_NAME) ? CEL_OK : cel_target_no_name(x);
+}
+
 cel_status cel_target_emit_kv_parts(const cel_target *x) {
   const cel_arch *a = &x->v->arch;
   const cel_mla *l = &a->mla;
@@ -41,9 +46,9 @@ cel_status cel_target_emit_kv_parts(const cel_target *x) {
   CEL_TRY(cel_target_open(x, x->t, &w));
   cel_segment k = {.from = w, .n = w.cols, .stride = l->nope + l->v, .step = 1, .turned = true};
   cel_segment v = {.from = w, .n = l->v, .stride = l->nope + l->v, .first = l->nope, .step = 1};
-  CEL_TRY(cel_target_gguf_name(x, "model.layers.{i}.self_attn.embed_q", name));
+  CEL_TRY(name_of(x, "model.layers.{i}.self_attn.embed_q", name));
   CEL_TRY(cel_target_emit(x, &k, 1, (const int64_t[]){a->n_q, w.cols, l->nope}, 3, name));
-  CEL_TRY(cel_target_gguf_name(x, "model.layers.{i}.self_attn.unembed_out", name));
+  CEL_TRY(name_of(x, "model.layers.{i}.self_attn.unembed_out", name));
   return cel_target_emit(x, &v, 1, (const int64_t[]){a->n_q, l->v, w.cols}, 3, name);
 }
 

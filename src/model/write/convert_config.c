@@ -132,8 +132,25 @@ static cel_status put_class(const cel_conversion *v, cel_json *config, cel_err *
 
 static const char *dtype_word(cel_dtype t) { return t == CEL_DT_F32 ? "float32" : t == CEL_DT_F16 ? "float16" : "bfloat16"; }
 
+// mlx-lm knows some text models by other names than Hugging Face. Back only where the name is that of a whole with other parts.
+static cel_status put_type(const cel_conversion *v, cel_json *config, cel_err *err) {
+  static const struct { const char *hf, *mlx; bool back; } rows[] = {
+    {"qwen3_5_text", "qwen3_5", true}, {"qwen3_5_moe_text", "qwen3_5_moe", true}, {"youtu", "youtu_llm", false},
+  };
+  const char *type = cel_json_string(config, "model_type", "");
+  bool mlx = cel_conversion_is_mlx(v);
+  for (int i = 0; i < CEL_COUNT(rows); i++) {
+    if (!mlx && !rows[i].back) continue;
+    if (!strcmp(type, mlx ? rows[i].hf : rows[i].mlx)) {
+      return put(config, "model_type", cel_json_string_new(cel_str_of(mlx ? rows[i].mlx : rows[i].hf)), err);
+    }
+  }
+  return CEL_OK;
+}
+
 static cel_status adapt(const cel_conversion *v, cel_json *config, cel_err *err) {
   CEL_TRY(put_quantization(v, config, err));
+  CEL_TRY(put_type(v, config, err));
   if (v->c->format == CEL_FORMAT_GGUF) {
     CEL_TRY(rename_keys(v, config, err));
     CEL_TRY(put_class(v, config, err));

@@ -78,15 +78,21 @@ static cel_scheme choose(cel_conversion *v, const cel_move *m, const char *name)
 
 // ---- between the two worlds -------------------------------------------------------------------------------
 
-// Norms of a file that has them as 1 + w are stored with the 1 in GGUF.
-static float shift_of(const cel_conversion *v, cel_weight_role role, cel_str part) {
+static bool is_norm(cel_weight_role role) {
   static const cel_weight_role norms[] = {CEL_W_FINAL_NORM, CEL_W_ATTN_NORM, CEL_W_ATTN_POST_NORM, CEL_W_MLP_NORM,
                                           CEL_W_MLP_POST_NORM, CEL_W_Q_NORM, CEL_W_K_NORM};
-  if (!v->row || !(v->row->traits & CEL_GGUF_PLUS_ONE) || !cel_str_is(part, ".weight")) return 0;
   for (int i = 0; i < CEL_COUNT(norms); i++) {
-    if (role == norms[i]) return v->o->to == CEL_FORMAT_GGUF ? 1.0f : -1.0f;
+    if (role == norms[i]) return true;
   }
-  return 0;
+  return false;
+}
+
+// Norms of weight 1 + w: GGUF has the sum, a folder w, and mlx-lm's files of gated delta nets the sum again.
+static float shift_of(const cel_conversion *v, cel_weight_role role, cel_str part) {
+  bool such = v->row ? v->row->traits & CEL_GGUF_PLUS_ONE : v->arch.norm == CEL_NORM_RMS_PLUS_ONE || v->arch.norm == CEL_NORM_LAYER_PLUS_ONE;
+  bool sum = v->o->to == CEL_FORMAT_GGUF || (cel_conversion_is_mlx(v) && v->arch.delta.kernel);
+  if (!such || !is_norm(role) || !cel_str_is(part, ".weight")) return 0;
+  return (float)sum - (float)v->norms_have_one;
 }
 
 static void set_order(const cel_conversion *v, cel_weight_role role, cel_move *m) {

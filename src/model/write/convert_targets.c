@@ -49,7 +49,21 @@ static const cel_file_rule *rule_of(const cel_target *x, const char *form, int *
 
 // ---- one of the canonical tensors ---------------------------------------------------------------------------
 
-static bool is_convolution(cel_weight_role role) { return role == CEL_W_CONV || role == CEL_W_DELTA_CONV; }
+static bool is_convolution(const cel_target *x) { return (x->role == CEL_W_CONV || x->role == CEL_W_DELTA_CONV) && !x->values; }
+
+// [channels, taps] in GGUF; a folder has a 1 between the two, one of mlx-lm's behind them.
+static cel_status emit_convolution(const cel_target *x, const char *name) {
+  cel_weight w;
+  CEL_TRY(cel_target_open(x, x->t, &w));
+  if (x->t->rank < 2 || x->t->dims[0] < 1) return cel_target_bad_shape(x);
+  int64_t n = x->t->dims[0], taps = w.rows * w.cols / n, last = cel_conversion_is_mlx(x->v) ? 1 : taps;
+  if (taps < 1) return cel_target_bad_shape(x);
+  w.rows = n * taps / last;
+  w.cols = last;
+  cel_segment s = cel_segment_of(&w, 1);
+  if (cel_target_to_gguf(x)) return cel_target_emit(x, &s, 1, (const int64_t[]){n, taps}, 2, name);
+  return cel_target_emit(x, &s, 1, (const int64_t[]){n, taps / last, last}, 3, name);
+}
 
 static cel_status plain_to_gguf(cel_target *x) {
   const char *form = x->v->arch.names[x->role];
@@ -62,9 +76,9 @@ static cel_status plain_to_gguf(cel_target *x) {
   CEL_TRY(cel_target_gguf_name(x, r ? r->module : form, name));
   while (r && n < CEL_COUNT(r->parts) && r->parts[n]) n++;
   if (r && n > 1) return cel_target_emit_joined(x, r->parts, n, 1, name);
+  if (is_convolution(x)) return emit_convolution(x, name);
   CEL_TRY(cel_target_open(x, x->t, &w));
   int rank = cel_target_shape(x, &w, dims);
-  if (is_convolution(x->role) && rank == 3 && dims[1] == 1) dims[1] = dims[2], rank = 2;
   return cel_target_emit_whole(x, dims, rank, name);
 }
 
@@ -96,9 +110,9 @@ static cel_status plain_to_folder(cel_target *x) {
   if (!cel_form_write(r ? r->module : form, x->at, x->part, name, sizeof name)) return cel_target_no_name(x);
   while (r && n < CEL_COUNT(r->parts) && r->parts[n]) n++;
   if (r && n > 1) return cel_target_emit_joined(x, r->parts, n, 1, name);
+  if (is_convolution(x)) return emit_convolution(x, name);
   CEL_TRY(cel_target_open(x, x->t, &w));
   int rank = cel_target_shape(x, &w, dims);
-  if (is_convolution(x->role) && rank == 2) dims[2] = dims[1], dims[1] = 1, rank = 3;
   if (x->role == CEL_W_ACT_BETA || x->role == CEL_W_ACT_EPS) rank = 0;
   if (x->role == CEL_W_ROUTER_CORRECTION && strstr(form, "moe_statics") && rank == 1) dims[1] = dims[0], dims[0] = 1, rank = 2;  // Ernie's
   return cel_target_emit_whole(x, dims, rank, name);
@@ -106,12 +120,14 @@ static cel_status plain_to_folder(cel_target *x) {
 
 static cel_status one_to_folder(cel_target *x) {
   const cel_arch *a = &x->v->arch;
+  bool split_kv = cel_conversion_is_mlx(x->v) && cel_mlx_splits_kv(a->model_type);
   bool grouped = cel_hf_form_of(a->model_type, CEL_W_DELTA_QKVZ) != NULL;  // by key head
   if (cel_conversion_is_mlx(x->v) && cel_mlx_form_of(a->model_type, x->role)) return cel_target_stack_to_mlx(x);
   if (cel_conversion_is_mlx(x->v) && x->role == CEL_W_EXPERT_GATE_UP) return cel_target_emit_halves(x);
   switch (x->role) {
-    case CEL_W_EMBED_Q: return cel_target_emit_kv_whole(x);
-    case CEL_W_UNEMBED_OUT: return CEL_OK;
+    case CEL_W_KV_B: return split_kv ? cel_target_emit_kv_parts(x) : plain_to_folder(x);
+    case CEL_W_EMBED_Q: return split_kv ? plain_to_folder(x) : cel_target_emit_kv_whole(x);
+    case CEL_W_UNEMBED_OUT: return split_kv ? plain_to_folder(x) : CEL_OK;
     case CEL_W_DELTA_QKV: return grouped ? cel_target_emit_delta_whole(x) : plain_to_folder(x);
     case CEL_W_DELTA_B: return grouped ? cel_target_emit_ba(x) : plain_to_folder(x);
     case CEL_W_DELTA_Z:

@@ -61,6 +61,8 @@ static const struct { const char *model_type; cel_weight_role role; const char *
   {"qwen3_next", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen3_next", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
   {"qwen3_next", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
   {"qwen3_next", CEL_W_DELTA_QKVZ, LAYER "linear_attn.in_proj_qkvz"}, {"qwen3_next", CEL_W_DELTA_BA, LAYER "linear_attn.in_proj_ba"},
+  {"qwen3_5_moe", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen3_5_moe", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
+  {"qwen3_5_moe", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
   {"qwen3_5_moe_text", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"},
   {"qwen3_5_moe_text", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
   {"qwen3_5_moe_text", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
@@ -87,7 +89,7 @@ const char *cel_hf_form_of(const char *model_type, cel_weight_role role) {
 
 // mlx-lm's names of stacks, of LFM2's dense layers beside them, and of Granite 4's MLPs where there are no experts.
 static const struct { const char *model_type; int form; } stacks[] = {
-  {"mixtral", 1}, {"phimoe", 1}, {"granitemoe", 1}, {"granitemoeshared", 1}, {"granitemoehybrid", 1}, {"lfm2_moe", 2}, {"gpt_oss", 3},
+  {"mixtral", 1}, {"phimoe", 1}, {"granitemoe", 1}, {"granitemoeshared", 1}, {"granitemoehybrid", 1}, {"lfm2_moe", 2}, {"gpt_oss", 3}, {"dots1", 3},
 };
 static const struct { const char *model_type; int form; } dense[] = {{"lfm2_moe", 4}, {"granitemoehybrid", 5}};
 
@@ -109,6 +111,8 @@ const char *cel_mlx_form_of(const char *model_type, cel_weight_role role) {
   }
   return form < 0 ? NULL : forms_of[form][part % 3];
 }
+
+bool cel_mlx_splits_kv(const char *model_type) { return !strcmp(model_type, "deepseek_v3"); }
 
 static cel_weight_role match(const cel_arch *a, cel_str module, int64_t *layer) {
   for (int r = 0; r < CEL_W_COUNT; r++) {

@@ -18,6 +18,8 @@ const char *cel_hf_form_of(const char *model_type, cel_weight_role role);
 // The name in mlx-lm's files where it is another one than Hugging Face's: of stacks of experts, and of a few dense MLPs.
 // NULL for other roles.
 const char *cel_mlx_form_of(const char *model_type, cel_weight_role role);
+// Has mlx-lm what latent attention makes keys of, and what values, in two stacks of matrices by head?
+bool cel_mlx_splits_kv(const char *model_type);
 // The role of a tensor (its whole name, or its module's) and the layer; CEL_W_COUNT when it has none.
 cel_weight_role cel_role_of(const cel_arch *a, const char *name, int64_t *layer, cel_str *part);
 

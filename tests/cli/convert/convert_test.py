@@ -522,7 +522,7 @@ def a_folder_keeps_its_companions(b):
 
 @case
 def a_mixture_of_experts_from_folder_to_folder_is_the_same_files(b):
-    for name in ("mixtral", "qwen2moe", "phimoe", "dsv2", "dsv3", "erniemoe", "lfm2moe", "granitemoe", "exaonemoe", "qwen35moe", "qwen3next"):
+    for name in ("mixtral", "qwen2moe", "phimoe", "dsv2", "dsv3", "erniemoe", "lfm2moe", "granitemoe", "exaonemoe", "qwen35moe", "qwen3next", "qwen35", "lfm2", "minicpm3", "youtu"):
         b.well("convert", b.oracle(name), "-o", name)
         same_tensors(safetensors(b.oracle(name)), safetensors(b.at(name)))
     b.well("convert", b.oracle("glm4moe"), "-o", "f", "--dtype", "f32")
@@ -676,6 +676,37 @@ def experts_are_stacked_where_they_are_quantized_as_mlx_has_them(b):
     b.well("quantize", b.oracle("gptoss-gguf") + "/model.gguf", "-o", "g", "--mode", "mxfp4")
     g = safetensors(b.at("g"))
     assert g["model.layers.0.mlp.experts.up_proj.weight"][0] == "U32" and "model.layers.0.mlp.experts.up_proj.bias" in g
+
+
+@case
+def what_mlx_lm_has_in_another_form_is_written_so_and_brought_back(b):
+    """Latent attention in two stacks, convolutions [channels, taps, 1] and with them norms that have their 1, names of model types."""
+    for source, twin in (("dsv3", "dsv3-q4g32"), ("youtu", "youtu-q4g32"), ("gemma2", "gemma2-q4g32")):
+        b.well("quantize", b.oracle(source), "-o", twin, "--bits", "4", "--group", "32")
+        same_tensors(safetensors(b.oracle(twin)), safetensors(b.at(twin)))
+    for source, twin in (("qwen3next", "qwen3next-mlx"), ("lfm2", "lfm2-mlx"), ("mixtral", "mixtral-mlx")):
+        b.well("quantize", b.oracle(source), "-o", "q", "--bits", "8", "--group", "32", "--force")
+        b.well("convert", b.oracle(twin), "-o", "p", "--force", "--dtype", "bf16")
+        q, p, plain, mlx = (safetensors(x) for x in (b.at("q"), b.at("p"), b.oracle(source), b.oracle(twin)))
+        assert set(mlx) <= set(q) and all(q[k] == mlx[k] for k in mlx if q[k][0] != "U32"), twin
+        one = lambda k: source == "qwen3next" and "norm" in k and "linear_attn" not in k  # 1 + w was rounded once
+        same_tensors({k: v for k, v in plain.items() if not one(k)}, {k: v for k, v in p.items() if not one(k)})
+        for model in ("q", "p"):
+            assert not b.runs or len(b.tokens(model, [1, 5, 9], 4)) == 4
+        b.speaks_like("p", twin, 4)
+    b.well("convert", b.oracle("qwen3next-mlx"), "-o", "x.gguf")
+    b.speaks_like("x.gguf", "qwen3next-mlx", 4)
+    b.well("convert", b.oracle("dsv3-q4g32"), "-o", "d", "--dtype", "f32")
+    assert {k: v[1] for k, v in safetensors(b.at("d")).items()} == {k: v[1] for k, v in safetensors(b.oracle("dsv3")).items()}
+    b.speaks_like("d", "dsv3-q4g32", 4)
+    for name, mlx, hf in (("qwen35", "qwen3_5", "qwen3_5_text"), ("qwen35moe", "qwen3_5_moe", "qwen3_5_moe_text")):
+        b.well("quantize", b.oracle(name), "-o", "q", "--bits", "8", "--group", "32", "--force")
+        b.well("convert", "q", "-o", "p", "--dtype", "f32", "--force")
+        for model, want in (("q", mlx), ("p", hf)):
+            with open(b.at(model + "/config.json")) as f:
+                assert json.load(f)["model_type"] == want, (name, model)
+        assert not b.runs or b.tokens("q", [1, 5, 9], 2) == b.tokens("p", [1, 5, 9], 2), name
+        assert {k: v[1] for k, v in safetensors(b.at("p")).items()} == {k: v[1] for k, v in safetensors(b.oracle(name)).items()}, name
 
 
 @case
