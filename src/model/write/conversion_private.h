@@ -17,6 +17,7 @@ struct cel_conversion {
   cel_write_plan plan;
   cel_dtype plain;                // what becomes plain is this where neither source nor options say otherwise
   int64_t n_quantized, n_left;
+  bool has_beyond;                // layers behind the model's last, left out
   cel_gguf_head head;             // to GGUF
   cel_json *config;               // to a folder
   cel_out *out;

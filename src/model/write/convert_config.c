@@ -151,6 +151,9 @@ static cel_status put_type(const cel_conversion *v, cel_json *config, cel_err *e
 static cel_status adapt(const cel_conversion *v, cel_json *config, cel_err *err) {
   CEL_TRY(put_quantization(v, config, err));
   CEL_TRY(put_type(v, config, err));
+  if (v->has_beyond && cel_json_object_get(config, "num_nextn_predict_layers")) {
+    CEL_TRY(put(config, "num_nextn_predict_layers", cel_json_integer(0), err));
+  }
   if (v->c->format == CEL_FORMAT_GGUF) {
     CEL_TRY(rename_keys(v, config, err));
     CEL_TRY(put_class(v, config, err));

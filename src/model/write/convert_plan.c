@@ -125,9 +125,28 @@ static bool is_adapter(const cel_conversion *v, const char *name) {
   return v->row && v->o->to == CEL_FORMAT_GGUF && (strstr(name, ".lora_A.") || strstr(name, ".lora_B."));
 }
 
+// Of a layer behind the last: what predicts further tokens (DeepSeek-V3, GLM 4.5), which nothing here runs.
+static bool is_beyond(const cel_conversion *v, const char *name) {
+  cel_str s = cel_str_of(name), head = CEL_STR("model.layers.");
+  int64_t n = 0;
+  if (!v->arch.n_layers || !cel_str_starts(s, head)) return false;
+  size_t i = head.n;
+  while (i < s.n && i < head.n + 7 && s.p[i] >= '0' && s.p[i] <= '9') n = n * 10 + (s.p[i++] - '0');
+  return i > head.n && i < s.n && s.p[i] == '.' && n >= v->arch.n_layers;
+}
+
+static void note_beyond(const cel_conversion *v) {
+  char text[160];
+  if (!v->has_beyond || !v->o->note) return;
+  snprintf(text, sizeof text, "layers from %d on are left out: the model has %d, others predict further tokens and are not run here",
+           v->arch.n_layers, v->arch.n_layers);
+  v->o->note(v->o->note_context, text);
+}
+
 static cel_status add_tensor(cel_conversion *v, const cel_tensor *t, cel_err *err) {
   cel_move m = {0};
   bool skip;
+  if (is_beyond(v, t->name)) return v->has_beyond = true, CEL_OK;
   CEL_TRY(cel_write_plan_source(v->c, t, &m.from, &skip, err));
   if (is_adapter(v, t->name)) {
     v->adapters_left = true;
@@ -139,8 +158,8 @@ static cel_status add_tensor(cel_conversion *v, const cel_tensor *t, cel_err *er
   int64_t layer;
   if (v->rearranged && cel_role_of(&v->arch, t->name, &layer, &part) != CEL_W_COUNT) return cel_conversion_translate(v, t, err);
   if (!m.from.tensor->data || t->swapped) {
-    return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"%s\" is in parts, or turned round, and no weight that the family %s is known to have",
-                    t->file, cel_show(cel_str_of(t->name)).text, v->rearranged ? v->arch.family->name : "?");
+    return cel_fail(err, CEL_UNSUPPORTED, "%s: tensor \"%s\" is a stack of experts, and the family %s has no such weight: how its files keep it "
+                    "is not known", t->file, cel_show(cel_str_of(t->name)).text, v->rearranged ? v->arch.family->name : "?");
   }
   m.to = choose(v, &m, t->name);
   return cel_write_plan_add(&v->plan, &m, t->name, err);
@@ -206,6 +225,7 @@ cel_status cel_conversion_plan(cel_conversion *v, cel_err *err) {
   v->plain = main_dtype(v);
   if (cel_conversion_is_raw(v)) return plan_raw(v, err);
   for (int64_t i = 0; i < v->c->n_tensors; i++) CEL_TRY(add_tensor(v, &v->c->tensors[i], err));
+  note_beyond(v);
   if (v->row && v->o->to == CEL_FORMAT_GGUF) CEL_TRY(add_rope_table(v, err));
   if (v->adapters_left && v->o->note) v->o->note(v->o->note_context, "the model's adapters (lora_A, lora_B) are left out");
   if (v->plan.n) return CEL_OK;

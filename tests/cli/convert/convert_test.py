@@ -710,6 +710,27 @@ def what_mlx_lm_has_in_another_form_is_written_so_and_brought_back(b):
 
 
 @case
+def layers_behind_the_last_are_left_out_and_said(b):
+    """What predicts further tokens lies in layers of its own in DeepSeek-V3's and GLM 4.5's files."""
+    source = b.copy("glm4moe", num_nextn_predict_layers=1)
+    plain = safetensors(source)
+    more = {k.replace("layers.1.", "layers.2."): v for k, v in plain.items() if "layers.1." in k}
+    more["model.layers.2.eh_proj.weight"] = ("BF16", [64, 128], bytes(64 * 128 * 2))
+    write_safetensors(source + "/model.safetensors", dict(plain, **more))
+    _, err = b.well("convert", source, "-o", "x")
+    assert "layers from 2 on are left out: the model has 2" in err, err
+    same_tensors(plain, safetensors(b.at("x")))
+    with open(b.at("x/config.json")) as f:
+        assert json.load(f)["num_nextn_predict_layers"] == 0
+    b.well("convert", source, "-o", "x.gguf")
+    b.well("quantize", source, "-o", "q", "--bits", "8", "--group", "32")
+    b.speaks_like("x.gguf", "glm4moe", 4)
+    odd = {k.replace("down_proj", "side_proj"): v for k, v in plain.items() if "layers.1.mlp.experts." in k and "down_proj" in k}
+    write_safetensors(source + "/model.safetensors", dict(plain, **odd))
+    b.fails(1, "convert", source, "-o", "y", says=["experts.side_proj", "the family glm4_moe has no such weight"])
+
+
+@case
 def of_a_wrapper_the_text_model_alone_is_written(b):
     source = b.copy("gemma3")
     with open(source + "/config.json") as f:
