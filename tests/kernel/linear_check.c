@@ -327,6 +327,8 @@ void check_linear(check *c) {
         check_case(c, kind, (cel_linear_precision)precision, 1 + (i * 7) % 19, cols[i], 1 + (i * 11 + kind) % 23);
       for (int i = 0; i < CEL_COUNT(plain_cols) && kind < 3; i++)
         check_case(c, kind, CEL_LIN_PREC_F32, 1 + i * 3 % 11, plain_cols[i], 1 + i);
+      // More than a stretch of the sum, and than a block of tokens.
+      if (kind < 3) check_case(c, kind, CEL_LIN_PREC_F32, 13, 1353, 101);
       check_case(c, kind, (cel_linear_precision)precision, 16, 256, 64);
     }
   for (int kind = 0; kind < WEIGHT_KINDS; kind++) check_awkward_activations(c, kind);

@@ -21,7 +21,6 @@ bool cel_linear_same_pack(const cel_linear *a, const cel_linear *b) {
 }
 
 int64_t cel_linear_scratch_bytes(const cel_linear *w) {
-  if (!cel_lin_integers(w)) return cel_lin_row_stride(w) * CEL_LIN_PANEL_F32;
   int64_t row = cel_lin_row_stride(w);  // in plain C; elsewhere one token's activations as words, or a panel
   return row > CEL_LIN_BLOCK_BYTES ? row : CEL_LIN_BLOCK_BYTES;
 }

@@ -29,8 +29,8 @@
 enum {
   CEL_LIN_BATCH = 8,        // units whose scales are widened together
   CEL_LIN_UNIT_MAX = 64,
-  CEL_LIN_BLOCK_BYTES = 26 << 10,  // least scratch of the i16 kernels: a panel (panel.h)
-  CEL_LIN_PANEL_F32 = 4,    // rows widened together when there are several tokens
+  CEL_LIN_COLS = 640,       // at most, of one stretch of a sum: what is unpacked together
+  CEL_LIN_BLOCK_BYTES = 48 << 10,  // least scratch: a panel of integers (panel.h), or of widened rows with their sums (wide_tile.h)
 };
 
 static inline bool cel_lin_plain(cel_linear_format f) { return f <= CEL_LIN_BF16; }
@@ -71,6 +71,13 @@ static inline int64_t cel_lin_units(const cel_linear *w) {
   return (w->cols + u - 1) / u;
 }
 static inline int64_t cel_lin_round(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+// Units to a stretch of the sum: equal ones, of whole batches.
+static inline int64_t cel_lin_stretch(const cel_linear *w) {
+  const int64_t units = cel_lin_units(w), most = CEL_LIN_COLS / cel_lin_unit(w) / CEL_LIN_BATCH * CEL_LIN_BATCH;
+  const int64_t n = (units + most - 1) / most;
+  const int64_t even = cel_lin_round((units + n - 1) / n, CEL_LIN_BATCH);
+  return even < most ? even : most;
+}
 // The element at position p of a unit.
 static inline int cel_lin_element(int unit, int p) { return unit / 16 * (p % 16) + p / 16; }
 

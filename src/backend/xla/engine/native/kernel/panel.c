@@ -1,12 +1,6 @@
 // Several tokens against all rows, panel by panel. What is cut here does not depend on the instruction set.
 #include "backend/xla/engine/native/kernel/panel.h"
 
-// Units to a stretch of the sum: equal ones, of whole batches.
-static int64_t stretch(int unit, int64_t units) {
-  const int64_t most = CEL_PANEL_COLS / unit / CEL_LIN_BATCH * CEL_LIN_BATCH, n = (units + most - 1) / most;
-  return CEL_MIN(most, cel_lin_round((units + n - 1) / n, CEL_LIN_BATCH));
-}
-
 // What all stretches and blocks of tokens of a call share.
 typedef struct product {
   const cel_linear *w;
@@ -56,8 +50,7 @@ void cel_panel_mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stri
                    cel_panel *panel) {
   enum { TOKENS = 96, CACHED = 160 << 10 };
   const product p = {w, cel_lin_bytes(w), row_begin, row_end, pack_stride, y_stride, unpack, multiply, panel};
-  const int unit = cel_lin_unit(w);
-  const int64_t units = cel_lin_units(w), block = stretch(unit, units);
+  const int64_t units = cel_lin_units(w), block = cel_lin_stretch(w);
   if (n_tokens * pack_stride <= CACHED) {
     rows_first(&p, packed, y, n_tokens, units, block);
     return;

@@ -34,12 +34,14 @@ static CEL_ALWAYS_INLINE void gemv_plain(const cel_linear *w, int type, const fl
   for (int r = 0; r < n_rows; r++) y[row + r] = reduce8(acc[r]);
 }
 
-static CEL_ALWAYS_INLINE void widen_plain(const cel_linear *w, int type, int64_t row, float *out) {
+// Up to a multiple of 8, zeros behind the end.
+static CEL_ALWAYS_INLINE void widen_plain(const cel_linear *w, int type, cel_wide_part part, float *out) {
   const int bytes = type == CEL_LIN_F32 ? 4 : 2;
-  const uint8_t *p = w->w + row * w->w_row_bytes;
+  const uint8_t *p = w->w + part.row * w->w_row_bytes + part.u * 8 * bytes;
+  const int64_t n = CEL_MIN(part.n * 8, w->cols - part.u * 8);
   int64_t i = 0;
-  for (; i + 8 <= w->cols; i += 8) _mm256_storeu_ps(out + i, load_floats8(p + i * bytes, type));
-  if (i < w->cols) _mm256_storeu_ps(out + i, load_last(p + i * bytes, type, w->cols - i));
+  for (; i + 8 <= n; i += 8) _mm256_storeu_ps(out + i, load_floats8(p + i * bytes, type));
+  if (i < n) _mm256_storeu_ps(out + i, load_last(p + i * bytes, type, n - i));
 }
 
 // A unit by position: 8 positions belong to one half each.
@@ -94,50 +96,51 @@ static CEL_ALWAYS_INLINE void widen_ordered(lin_kind f, const cel_linear *w, int
   }
 }
 
-static CEL_ALWAYS_INLINE void widen_quantized(lin_kind f, const cel_linear *w, int64_t row, float *out) {
-  const int64_t units = cel_lin_units(w);
-  const uint8_t *p = w->w + row * w->w_row_bytes;
-  for (int64_t u0 = 0; u0 < units; u0 += CEL_LIN_BATCH, p += batch_bytes_of(f)) {
-    int n = (int)CEL_MIN(CEL_LIN_BATCH, units - u0);
+static CEL_ALWAYS_INLINE void widen_quantized(lin_kind f, const cel_linear *w, cel_wide_part part, float *out) {
+  const int64_t end = part.u + part.n;
+  const uint8_t *p = w->w + part.row * w->w_row_bytes + part.u / CEL_LIN_BATCH * batch_bytes_of(f);
+  for (int64_t u0 = part.u; u0 < end; u0 += CEL_LIN_BATCH, p += batch_bytes_of(f)) {
+    int n = (int)CEL_MIN(CEL_LIN_BATCH, end - u0);
     float s[16], b[16];
-    batch_scales(f, w, p, row, u0, n, s, b);
-    for (int k = 0; k < n; k++) {
+    batch_scales(f, w, p, part.row, u0, n, s, b);
+    for (int k = 0; k < n; k++, out += unit_of(f)) {
       __m256i q[4];
       unpack_unit(f, p, k, is_whole(f, w, u0 + k), q);
-      widen_unit(f, q, s + k * halves_of(f), b + k * halves_of(f), out + (u0 + k) * unit_of(f));
+      widen_unit(f, q, s + k * halves_of(f), b + k * halves_of(f), out);
     }
   }
 }
 
-static CEL_ALWAYS_INLINE void widen_mxfp8(const cel_linear *w, int64_t row, float *out) {
-  const uint8_t *p = w->w + row * w->w_row_bytes, *scales = w->scales + row * (w->cols / 32);
-  for (int64_t i = 0; i < w->cols; i += 8)
-    _mm256_storeu_ps(out + i, _mm256_mul_ps(e4m3(widen_bytes(p + i)), set8(cel_lin_mlx_half_power(scales[i / 32]) * 2)));
+static CEL_ALWAYS_INLINE void widen_mxfp8(const cel_linear *w, cel_wide_part part, float *out) {
+  const uint8_t *p = w->w + part.row * w->w_row_bytes, *scales = w->scales + part.row * (w->cols / 32);
+  for (int64_t i = part.u * 8; i < (part.u + part.n) * 8; i += 8, out += 8)
+    _mm256_storeu_ps(out, _mm256_mul_ps(e4m3(widen_bytes(p + i)), set8(cel_lin_mlx_half_power(scales[i / 32]) * 2)));
 }
 
-static CEL_ALWAYS_INLINE void widen_fp8(const cel_linear *w, int64_t row, float *out) {
-  const uint8_t *p = w->w + row * w->w_row_bytes, *scales = w->scales + row * (w->cols / w->group) * 4;
-  for (int64_t i = 0; i < w->cols; i += 8)
-    _mm256_storeu_ps(out + i, _mm256_mul_ps(e4m3(widen_bytes(p + i)), set8(cel_lin_float(scales, CEL_LIN_F32, i / w->group))));
+static CEL_ALWAYS_INLINE void widen_fp8(const cel_linear *w, cel_wide_part part, float *out) {
+  const uint8_t *p = w->w + part.row * w->w_row_bytes, *scales = w->scales + part.row * (w->cols / w->group) * 4;
+  for (int64_t i = part.u * 8; i < (part.u + part.n) * 8; i += 8, out += 8)
+    _mm256_storeu_ps(out, _mm256_mul_ps(e4m3(widen_bytes(p + i)), set8(cel_lin_float(scales, CEL_LIN_F32, i / w->group))));
 }
 
-static CEL_NOINLINE void widen_row(const cel_linear *w, int64_t row, float *out) {
-#define KIND(f) case K_##f: widen_quantized(K_##f, w, row, out); break;
-  CEL_WIDE_ROW(w, row, out, KIND, widen_plain)
+static CEL_NOINLINE void widen_part(const cel_linear *w, cel_wide_part part, float *out) {
+#define KIND(f) case K_##f: widen_quantized(K_##f, w, part, out); break;
+  CEL_WIDE_ROW(w, part, out, KIND, widen_plain)
 #undef KIND
 }
 
-static CEL_ALWAYS_INLINE void row_plain(const cel_linear *w, int type, int64_t row, float *out) {
+static CEL_ALWAYS_INLINE void row_plain(const cel_linear *w, int type, cel_wide_part whole, float *out) {
   const int bytes = type == CEL_LIN_F32 ? 4 : 2;
-  const uint8_t *p = w->w + row * w->w_row_bytes;
+  const uint8_t *p = w->w + whole.row * w->w_row_bytes;
   int64_t i = 0;
   for (; i + 8 <= w->cols; i += 8) _mm256_storeu_ps(out + i, load_floats8(p + i * bytes, type));
   for (; i < w->cols; i++) out[i] = cel_lin_float(p, type, i);
 }
 
 void cel_avx2_linear_row(const cel_linear *w, int64_t row, float *out) {
+  const cel_wide_part whole = {row, 0, cel_lin_units(w)};
 #define KIND(f) case K_##f: widen_ordered(K_##f, w, row, out); break;
-  CEL_WIDE_ROW(w, row, out, KIND, row_plain)
+  CEL_WIDE_ROW(w, whole, out, KIND, row_plain)
 #undef KIND
 }
 
@@ -162,10 +165,25 @@ void cel_avx2_add_rows(float *y, const float *x, const float *w, int64_t stride,
   store_first(y + c, n_cols - c, acc);
 }
 
+// Of two sums: lane i of each and its lane i + 4, then i and i + 2: [a02 b02 a13 b13].
+static CEL_ALWAYS_INLINE __m128 add_halves(__m256 a, __m256 b) {
+  const __m128 x = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  const __m128 y = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+  return _mm_add_ps(_mm_unpacklo_ps(x, y), _mm_unpackhi_ps(x, y));
+}
+
+// The sums of four rows, each in the order of reduce8.
+static CEL_ALWAYS_INLINE void put_four(float *y, __m256 a, __m256 b, __m256 c, __m256 d) {
+  const __m128 ab = add_halves(a, b), cd = add_halves(c, d);
+  _mm_storeu_ps(y, _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab)));
+}
+
 static CEL_ALWAYS_INLINE void tile_mul(const cel_wide_tile *g, int n_rows, int n_tokens) {
   __m256 acc[4][3], x[3];
+  float *sums = g->sums;
   for (int r = 0; r < n_rows; r++)
-    for (int t = 0; t < n_tokens; t++) acc[r][t] = _mm256_setzero_ps();
+    for (int t = 0; t < n_tokens; t++)
+      acc[r][t] = g->first ? _mm256_setzero_ps() : _mm256_loadu_ps(sums + (t * CEL_WIDE_ROWS + r) * 8);
   for (int64_t i = 0; i < g->n; i += 8) {
     for (int t = 0; t < n_tokens; t++) x[t] = _mm256_loadu_ps(g->tokens + t * g->token_stride + i);
     for (int r = 0; r < n_rows; r++) {
@@ -173,14 +191,18 @@ static CEL_ALWAYS_INLINE void tile_mul(const cel_wide_tile *g, int n_rows, int n
       for (int t = 0; t < n_tokens; t++) acc[r][t] = _mm256_fmadd_ps(w, x[t], acc[r][t]);
     }
   }
-  for (int r = 0; r < n_rows; r++)
-    for (int t = 0; t < n_tokens; t++) g->y[t * g->y_stride + r] = reduce8(acc[r][t]);
+  for (int t = 0; t < n_tokens; t++) {
+    float *y = g->y + t * g->y_stride;
+    if (!g->last) for (int r = 0; r < n_rows; r++) _mm256_storeu_ps(sums + (t * CEL_WIDE_ROWS + r) * 8, acc[r][t]);
+    else if (n_rows == 4) put_four(y, acc[0][t], acc[1][t], acc[2][t], acc[3][t]);
+    else y[0] = reduce8(acc[0][t]);
+  }
 }
 
 void cel_avx2_linear_mul_f32(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens,
                              float *y, int64_t y_stride, int64_t row_begin, int64_t row_end, void *scratch) {
   cel_wide_mul(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, scratch, gemv_plain,
-               widen_row, tile_mul);
+               widen_part, tile_mul);
 }
 
 #endif
