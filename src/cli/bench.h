@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "generate/lm.h"
 
 // ---- the machine (bench_machine.c): 0 where there is no memory or no thread for it ---------------------------
 
@@ -13,6 +14,14 @@ double bench_read_gb_s(int n_threads);
 // this processor: of f32, and of 16-bit integers into 32-bit sums. The best of several passes.
 double bench_f32_gmul_s(int n_threads);
 double bench_i16_gmul_s(int n_threads);
+
+// ---- the model (bench_work.c) --------------------------------------------------------------------------------
+
+// Products with weights that a token takes, without the head's; attention multiplies beside them.
+double bench_products(const cel_lm *lm);
+// Of `all` bytes of weights, those that a decode step of `rows` sequences reads: no embedding tables but a row, and of stacks of
+// experts what the sequences can choose at most.
+double bench_step_bytes(const cel_lm *lm, int64_t rows, int64_t all);
 
 // ---- a former report (bench_compare.c) -----------------------------------------------------------------------
 

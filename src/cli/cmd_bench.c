@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/weight_shape.h"
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "cli/bench.h"
@@ -112,34 +111,11 @@ static cel_status all_runs(const cli_options *o, const cel_lm *lm, figures *out,
 
 // ---- the report ------------------------------------------------------------------------------------
 
-static bool has_matrix(void *checkpoint, const char *module) {
-  cel_weight unused;
-  cel_err err = {0};
-  return cel_checkpoint_weight(checkpoint, module, &unused, &err) != CEL_NOT_FOUND;
-}
-
-static double products_of(const cel_lm *lm, cel_weight_role role, int layer) {
-  const cel_arch *a = &lm->arch;
-  if (!cel_arch_weight_wanted(a, role, layer, has_matrix, lm->checkpoint)) return 0;
-  cel_weight_shape s = cel_arch_weight_shape(a, role, layer);
-  if (s.kind == CEL_WEIGHT_VECTOR || s.kind == CEL_WEIGHT_TENSOR) return 0;
-  double one = (double)s.rows * (double)s.cols;
-  return s.kind == CEL_WEIGHT_STACK ? one * a->moe.top_k : s.kind == CEL_WEIGHT_HEADS ? one * (double)s.stack : one;
-}
-
-// Products with weights that a token takes, without the head's; attention multiplies beside them.
-static double products(const cel_lm *lm) {
-  double sum = products_of(lm, CEL_W_PLE_PROJECTION, -1);
-  for (int layer = 0; layer < lm->arch.n_layers; layer++) {
-    for (int role = CEL_W_FIRST_OF_LAYER; role < CEL_W_COUNT; role++) sum += products_of(lm, (cel_weight_role)role, layer);
-  }
-  return sum;
-}
-
 typedef struct report {
   cel_description d;
   cel_memory_report m;
   double read, f32, i16;                  // what the machine can, in 1e9 a second
+  double step_bytes;                            // of weights that a decode step reads
   double used_read, used_prefill, used_decode;  // what the model did
   int64_t peak;                           // of the process before the probes took their own memory
 } report;
@@ -155,8 +131,9 @@ static report measure(const cli_options *o, const cel_lm *lm, const figures *f) 
   r.read = bench_read_gb_s(n_threads);
   r.f32 = bench_f32_gmul_s(n_threads);
   r.i16 = bench_i16_gmul_s(n_threads);
-  double layers = products(lm), head = (double)lm->arch.vocab * lm->arch.hidden;
-  r.used_read = f->decode / (double)o->rows * (double)r.m.weights_bytes / 1e9;
+  double layers = bench_products(lm), head = (double)lm->arch.vocab * lm->arch.hidden;
+  r.step_bytes = bench_step_bytes(lm, o->rows, r.m.weights_bytes);
+  r.used_read = f->decode / (double)o->rows * r.step_bytes / 1e9;
   r.used_prefill = f->prefill * (layers + head / (double)o->bench_prompt) / 1e9;
   r.used_decode = f->decode * (layers + head) / 1e9;
   return r;
@@ -180,7 +157,7 @@ static void in_words(const cli_options *o, const cel_lm *lm, const figures *f, c
                  (double)r->peak / 1048576.0);
 }
 
-enum { FIGURES = 18 };
+enum { FIGURES = 19 };
 
 static void figures_of(const cel_lm *lm, const figures *f, const report *r, bench_figure *out) {
   const bench_figure all[FIGURES] = {
@@ -189,6 +166,7 @@ static void figures_of(const cel_lm *lm, const figures *f, const report *r, benc
       {"f32_gmul_s", r->f32}, {"i16_gmul_s", r->i16}, {"prefill_gmul_s", r->used_prefill}, {"decode_gmul_s", r->used_decode},
       {"prefill_of_gmul", percent(r->used_prefill, limit_of(r)) / 100}, {"load_ms", lm ? lm->open_ms + lm->load_ms : 0},
       {"first_token_ms", f->first_token_ms}, {"peak_rss", (double)r->peak}, {"weights_bytes", (double)r->m.weights_bytes},
+      {"step_bytes", r->step_bytes},
       {"kv_bytes", (double)r->m.kv_bytes}, {"arena_bytes", (double)r->m.arena_bytes}};
   memcpy(out, all, sizeof all);
 }
