@@ -43,6 +43,8 @@ CEL_MUST_CHECK cel_status cel_conversion_make_config(cel_conversion *v, cel_err 
 // read_back.c: opens what was written and compares every tensor's bytes with what was meant to be written.
 CEL_MUST_CHECK cel_status cel_conversion_read_back(const cel_conversion *v, cel_err *err);
 
+// To MLX, and the text model is a part of another there: names begin with model.language_model, the config has text_config.
+bool cel_conversion_is_inner(const cel_conversion *v);
 // In one of MLX's formats: experts are stacked, under mlx-lm's names.
 bool cel_conversion_is_mlx(const cel_conversion *v);
 // GGUF in, GGUF out: names and metadata stay as they are.

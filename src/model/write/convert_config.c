@@ -163,11 +163,24 @@ static cel_status adapt(const cel_conversion *v, cel_json *config, cel_err *err)
   return put(config, key, cel_json_string_new(cel_str_of(dtype_word(v->plain))), err);
 }
 
+bool cel_conversion_is_inner(const cel_conversion *v) {
+  const cel_json *text = cel_json_get(v->c->config, "text_config");
+  return cel_conversion_is_mlx(v) && !strcmp(cel_json_string(text ? text : v->c->config, "model_type", ""), "gemma3n_text");
+}
+
+// The text model's config inside one of the whole, which says the same.
+static cel_status wrap(cel_json *config, cel_err *err) {
+  cel_json *text = cel_json_deep_copy(config);
+  CEL_TRY(put(config, "text_config", text, err));
+  return put(config, "model_type", cel_json_string_new(CEL_STR("gemma3n")), err);
+}
+
 cel_status cel_conversion_make_config(cel_conversion *v, cel_err *err) {
   if (!(v->config = cel_json_object())) return cel_fail_oom(err, "a config");
   CEL_TRY(text_level(v->c->config, v->config, err));
   if (cel_json_is_object(cel_json_get(v->c->config, "text_config")) && v->o->note) {
     v->o->note(v->o->note_context, "only the text model is written: vision and audio parts are left out");
   }
-  return adapt(v, v->config, err);
+  CEL_TRY(adapt(v, v->config, err));
+  return cel_conversion_is_inner(v) ? wrap(v->config, err) : CEL_OK;
 }

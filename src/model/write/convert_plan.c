@@ -102,13 +102,22 @@ static void set_order(const cel_conversion *v, cel_weight_role role, cel_move *m
   m->head_rows = d;
 }
 
+static cel_status add_named(cel_conversion *v, const cel_move *m, const char *name, cel_err *err) {
+  static const char head[] = "model.";
+  char inner[1024];
+  if (!cel_conversion_is_inner(v) || strncmp(name, head, strlen(head)) != 0) return cel_write_plan_add(&v->plan, m, name, err);
+  int n = snprintf(inner, sizeof inner, "model.language_model.%s", name + strlen(head));
+  if (n < 0 || (size_t)n >= sizeof inner) return cel_fail(err, CEL_MALFORMED, "%s: a tensor's name is too long", v->c->path);
+  return cel_write_plan_add(&v->plan, m, inner, err);
+}
+
 cel_status cel_conversion_add(cel_conversion *v, cel_move *m, cel_weight_role role, cel_str part, const char *name, cel_err *err) {
   m->add = shift_of(v, role, part);
   set_order(v, role, m);
   m->to = choose(v, m, name);
   // What chooses experts is F32 in files of every type: it is corrected by steps smaller than 16 bits have.
   if (role == CEL_W_ROUTER_CORRECTION && m->to.kind == CEL_SCHEME_PLAIN) m->to.dtype = CEL_DT_F32;
-  return cel_write_plan_add(&v->plan, m, name, err);
+  return add_named(v, m, name, err);
 }
 
 // Not tensors of a folder: rotations, which its config says, and what the reader of GGUF has put beside them in a folder's form.
@@ -162,7 +171,7 @@ static cel_status add_tensor(cel_conversion *v, const cel_tensor *t, cel_err *er
                     "is not known", t->file, cel_show(cel_str_of(t->name)).text, v->rearranged ? v->arch.family->name : "?");
   }
   m.to = choose(v, &m, t->name);
-  return cel_write_plan_add(&v->plan, &m, t->name, err);
+  return add_named(v, &m, t->name, err);
 }
 
 static cel_status add_divisors(cel_conversion *v, const float *divisors, int n, const char *name, cel_err *err) {

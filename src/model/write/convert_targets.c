@@ -49,7 +49,7 @@ static const cel_file_rule *rule_of(const cel_target *x, const char *form, int *
 
 // ---- one of the canonical tensors ---------------------------------------------------------------------------
 
-static bool is_convolution(const cel_target *x) { return (x->role == CEL_W_CONV || x->role == CEL_W_DELTA_CONV) && !x->values; }
+static bool is_convolution(const cel_target *x) { return (x->role == CEL_W_CONV || x->role == CEL_W_DELTA_CONV) && cel_str_is(x->part, ".weight"); }
 
 // [channels, taps] in GGUF; a folder has a 1 between the two, one of mlx-lm's behind them.
 static cel_status emit_convolution(const cel_target *x, const char *name) {

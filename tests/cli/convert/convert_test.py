@@ -710,6 +710,42 @@ def what_mlx_lm_has_in_another_form_is_written_so_and_brought_back(b):
 
 
 @case
+def a_text_model_that_mlx_lm_has_inside_another_is_written_there(b):
+    b.well("quantize", b.oracle("gemma3n"), "-o", "q", "--bits", "8", "--group", "32")
+    q, plain = safetensors(b.at("q")), safetensors(b.oracle("gemma3n"))
+    assert {k for k in q if not k.endswith((".scales", ".biases"))} == {k.replace("model.", "model.language_model.", 1) for k in plain}
+    with open(b.at("q/config.json")) as f:
+        config = json.load(f)
+    assert config["model_type"] == "gemma3n" and config["text_config"]["model_type"] == "gemma3n_text" and config["quantization"]["bits"] == 8
+    b.well("convert", "q", "-o", "p", "--dtype", "f32")
+    assert {k: v[1] for k, v in safetensors(b.at("p")).items()} == {k: v[1] for k, v in plain.items()}
+    with open(b.at("p/config.json")) as f:
+        assert json.load(f)["model_type"] == "gemma3n_text"
+    assert not b.runs or b.tokens("q", [1, 5, 9], 2) == b.tokens("p", [1, 5, 9], 2)
+
+
+@case
+def shapes_that_cannot_be_cut_or_turned_are_named(b):
+    """tensor, its first dimensions afterwards, what is asked for, what the error says."""
+    rows = (("phi3-short", "model.layers.1.mlp.gate_up_proj.weight", [127], ("convert",), ["gate_up_proj", "[127, 64]", "even number of rows"]),
+            ("phi3-long", "model.layers.1.self_attn.qkv_proj.weight", [127], ("quantize",), ["qkv_proj", "[127, 64]", "q 64, k 32, v 32"]),
+            ("gptoss", "model.layers.0.mlp.experts.gate_up_proj", [4, 64, 63], ("quantize",), ["gate_up_proj", "[4, 63, 64]", "config asks for"]),
+            ("dsv3", "model.layers.0.self_attn.kv_b_proj.weight", [127], ("quantize",), ["kv_b_proj", "[127, 32]", "config asks for"]),
+            ("qwen3next", "model.layers.0.linear_attn.conv1d.weight", None, ("quantize",), ["conv1d", "[512]", "config asks for"]))
+    for name, key, dims, how, says in rows:
+        tensors = safetensors(b.copy(name))
+        dtype, shape, data = tensors[key]
+        n = 1
+        shape = dims + shape[len(dims):] if dims else [len(data) // 2]
+        for d in shape:
+            n *= d
+        tensors[key] = (dtype, shape, data[:2 * n])
+        write_safetensors(b.at(name + "/model.safetensors"), tensors)
+        b.fails(1, how[0], name, "-o", "x", *how[1:], says=says)
+    assert "x" not in b.names()
+
+
+@case
 def layers_behind_the_last_are_left_out_and_said(b):
     """What predicts further tokens lies in layers of its own in DeepSeek-V3's and GLM 4.5's files."""
     source = b.copy("glm4moe", num_nextn_predict_layers=1)
