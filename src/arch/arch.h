@@ -146,6 +146,7 @@ typedef struct cel_conv {  // LFM2's short convolution; kernel > 0: the family h
 
 typedef struct cel_delta {  // gated delta net; kernel > 0: the family has this block
   int kernel, n_k, n_v, d_k, d_v;  // taps of the convolution; heads and their widths
+  bool tiled;  // value head h goes with key head h % n_k (Qwen 3.5's GGUF files); otherwise with h / (n_v / n_k)
 } cel_delta;
 
 typedef struct cel_gemma3n {  // text-architectures §2.13; planes > 0: the family has these blocks

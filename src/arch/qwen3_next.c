@@ -58,7 +58,9 @@ static cel_status read_delta(cel_keys k, cel_arch *a, cel_err *err) {
                     (long long)n_v, (long long)n_k);
   if (a->act != CEL_ACT_SILU)
     return cel_keys_refuse(k, "hidden_act", cel_json_get(k.obj, "hidden_act"), CEL_UNSUPPORTED, "silu in this family", err);
-  a->delta = (cel_delta){.kernel = (int)taps, .n_k = (int)n_k, .n_v = (int)n_v, .d_k = (int)d_k, .d_v = (int)d_v};
+  bool tiled = false;  // a GGUF file's
+  CEL_TRY(cel_keys_bool(k, "mlxcel_delta_tiled", &tiled, err));
+  a->delta = (cel_delta){.tiled = tiled, .kernel = (int)taps, .n_k = (int)n_k, .n_v = (int)n_v, .d_k = (int)d_k, .d_v = (int)d_v};
   return CEL_OK;
 }
 
@@ -137,7 +139,7 @@ const cel_family cel_family_qwen3_next = {
 const cel_family cel_family_qwen3_5 = {
     .name = "qwen3_5",
     .model_types = {"qwen3_5", "qwen3_5_text"},
-    .gguf_archs = {NULL},
+    .gguf_archs = {"qwen35"},
     .special = "Qwen3-Next with the projections of its delta nets apart and dense MLPs",
     .describe = describe5,
 };
@@ -145,7 +147,7 @@ const cel_family cel_family_qwen3_5 = {
 const cel_family cel_family_qwen3_5_moe = {
     .name = "qwen3_5_moe",
     .model_types = {"qwen3_5_moe", "qwen3_5_moe_text"},
-    .gguf_archs = {NULL},
+    .gguf_archs = {"qwen35moe"},
     .special = "Qwen3-Next with the projections of its delta nets apart",
     .describe = describe5_moe,
 };

@@ -40,6 +40,7 @@ static const cel_gguf_name gemma3n[] = {
 static const cel_gguf_name qwen3next[] = {
   {"attn_qkv", "linear_attn.in_proj_qkv"}, {"attn_gate", "linear_attn.in_proj_z"}, {"ssm_conv1d", "linear_attn.conv1d"},
   {"ssm_dt.bias", "linear_attn.dt_bias"}, {"ssm_norm", "linear_attn.norm"}, {"ssm_out", "linear_attn.out_proj"},
+  {"ssm_alpha", "linear_attn.in_proj_a"}, {"ssm_beta", "linear_attn.in_proj_b"},
   {"ssm_a", "ssm_a"}, {"ssm_ba", "ssm_ba"},  // in another form: gguf_layers.c
   {"post_attention_norm", "post_attention_layernorm"}, {NULL, NULL}};
 
@@ -49,7 +50,7 @@ enum {
   NEIGHBOURS = CEL_GGUF_NEIGHBOURS, PLUS_ONE = CEL_GGUF_PLUS_ONE, MEAN = CEL_GGUF_LAYER_NORM, NO_KEY = CEL_GGUF_NO_QKV_KEY,
   LATENT = CEL_GGUF_LATENT, HALF_HEADS = CEL_GGUF_HALF_HEADS, GELU = CEL_GGUF_GELU, PARTIAL = CEL_GGUF_PARTIAL,
   KV_BY_LAYER = CEL_GGUF_KV_BY_LAYER, SPLIT_KV = CEL_GGUF_SPLIT_KV, WINDOW = CEL_GGUF_WINDOW,
-  WINDOW_LIST = CEL_GGUF_WINDOW | CEL_GGUF_WINDOW_LIST, READ_ONLY = CEL_GGUF_READ_ONLY, WIDTHS = CEL_GGUF_WIDTHS,
+  WINDOW_LIST = CEL_GGUF_WINDOW | CEL_GGUF_WINDOW_LIST, READ_ONLY = CEL_GGUF_READ_ONLY, WIDTHS = CEL_GGUF_WIDTHS, TILED = CEL_GGUF_TILED,
 };
 
 static const cel_gguf_arch archs[] = {
@@ -99,6 +100,8 @@ static const cel_gguf_arch archs[] = {
   {"apertus", "apertus", 0, NULL, apertus, NULL, cel_gguf_apertus_tensors},
   {"gemma3n", "gemma3n_text", GELU | WINDOW_LIST | WIDTHS, NULL, gemma3n, cel_gguf_gemma3n, cel_gguf_gemma3n_tensors},
   {"qwen3next", "qwen3_next", PLUS_ONE | PARTIAL, NULL, qwen3next, cel_gguf_qwen3next, cel_gguf_qwen3next_tensors},
+  {"qwen35", "qwen3_5_text", PLUS_ONE | PARTIAL | TILED, NULL, qwen3next, cel_gguf_qwen35, cel_gguf_qwen3next_tensors},
+  {"qwen35moe", "qwen3_5_moe_text", PLUS_ONE | PARTIAL | TILED, NULL, qwen3next, cel_gguf_qwen35, cel_gguf_qwen3next_tensors},
 };
 
 const cel_gguf_arch *cel_gguf_find_arch(const cel_gguf *g) {
@@ -114,7 +117,7 @@ const cel_gguf_arch *cel_gguf_find_arch(const cel_gguf *g) {
 static const struct { const char *model_type, *arch; } written_as[] = {
   {"mistral", "llama"}, {"mixtral", "llama"}, {"ministral", "llama"}, {"internlm2", "internlm2"}, {"internlm3", "llama"},
   {"gemma3", "gemma3"}, {"gemma3n", "gemma3n"}, {"olmo3", "olmo2"}, {"deepseek_v3", "deepseek2"}, {"youtu", "deepseek2"}, {"granitemoeshared", "granitemoe"},
-  {"mimo", "qwen2"}, {"hyperclovax", "granite"}, {"phi4mm", "phi3"}, {"phi4_multimodal", "phi3"},  // of no name of their own
+  {"qwen3_5", "qwen35"}, {"qwen3_5_moe", "qwen35moe"}, {"mimo", "qwen2"}, {"hyperclovax", "granite"}, {"phi4mm", "phi3"}, {"phi4_multimodal", "phi3"},  // of no name of their own
 };
 
 const cel_gguf_arch *cel_gguf_arch_of_type(const char *model_type) {

@@ -53,7 +53,12 @@ static cel_status find_layers(cel_gguf_maker *m) {
 static cel_status find_widths(cel_gguf_maker *m) {
   const cel_gguf_value *widths = NULL;
   if (m->arch->traits & CEL_GGUF_WIDTHS) CEL_TRY(cel_gguf_per_layer(m, "feed_forward_length", &widths));
-  if (!widths) return cel_gguf_require_size(m, "feed_forward_length", "intermediate_size", &m->s.inter);
+  if (!widths) {
+    int64_t of_experts;  // whose layers are all of experts may not say another width
+    CEL_TRY(cel_gguf_size(m, "expert_feed_forward_length", &of_experts));
+    bool said = cel_gguf_find(m->g, cel_gguf_key(m, "feed_forward_length")) != NULL;
+    return of_experts && !said ? CEL_OK : cel_gguf_require_size(m, "feed_forward_length", "intermediate_size", &m->s.inter);
+  }
   CEL_TRY(cel_gguf_put(m->config, "intermediate_size", cel_json_array(), m->err));
   cel_json *list = cel_json_object_get(m->config, "intermediate_size");
   for (int64_t i = 0; i < m->s.layers; i++) {

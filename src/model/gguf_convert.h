@@ -21,6 +21,7 @@ CEL_MUST_CHECK cel_status cel_gguf_read_vocab(const cel_gguf *g, cel_arena *aren
 // config.json's object (a new reference). `list` is sorted, `vocab` may be NULL. Keys of our own:
 //   mlxcel_norm_plus_one_folded  true when norm weights hold 1 + w already (gemma files)
 //   mlxcel_delta_separate        true where Qwen3-Next's delta nets have their projections apart
+//   mlxcel_delta_tiled           true where value head h of a delta net goes with key head h % n_k
 // An architecture without a row here gives {"model_type": its name}, for arch/ to refuse with its list; a
 // file without general.architecture gives {}: its tensors can be listed all the same.
 CEL_MUST_CHECK cel_status cel_gguf_config(const cel_gguf *g, const cel_tensor_list *list, const cel_gguf_vocab *vocab,

@@ -235,19 +235,32 @@ cel_status cel_gguf_qwen3next_tensors(const cel_gguf *g, cel_tensor_list *l, cel
   return CEL_OK;
 }
 
-cel_status cel_gguf_qwen3next(cel_gguf_maker *m) {
+static cel_status put_delta_nets(cel_gguf_maker *m, int64_t *heads) {
   const cel_gguf_value *recurrent;
-  int64_t inner, heads;
+  int64_t inner;
   CEL_TRY(cel_gguf_copy_size(m, "ssm.conv_kernel", "linear_conv_kernel_dim"));
   CEL_TRY(cel_gguf_copy_size(m, "ssm.state_size", "linear_key_head_dim"));
   CEL_TRY(cel_gguf_copy_size(m, "ssm.group_count", "linear_num_key_heads"));
-  CEL_TRY(cel_gguf_require_size(m, "ssm.time_step_rank", "linear_num_value_heads", &heads));
+  CEL_TRY(cel_gguf_require_size(m, "ssm.time_step_rank", "linear_num_value_heads", heads));
   CEL_TRY(cel_gguf_require_size(m, "ssm.inner_size", NULL, &inner));
-  CEL_TRY(cel_gguf_put_int(m, "linear_value_head_dim", inner / heads));
-  CEL_TRY(cel_gguf_put_bool(m, "mlxcel_delta_separate", true));
-  CEL_TRY(cel_gguf_put_bool(m, "norm_topk_prob", true));
+  CEL_TRY(cel_gguf_put_int(m, "linear_value_head_dim", inner / *heads));
   CEL_TRY(cel_gguf_copy_size(m, "expert_shared_feed_forward_length", "shared_expert_intermediate_size"));
   CEL_TRY(cel_gguf_copy_size(m, "full_attention_interval", "full_attention_interval"));
   CEL_TRY(cel_gguf_per_layer(m, "attention.recurrent_layers", &recurrent));
   return recurrent ? put_layer_words(m, recurrent, "linear_attention", "full_attention") : CEL_OK;
+}
+
+cel_status cel_gguf_qwen3next(cel_gguf_maker *m) {
+  int64_t heads;
+  CEL_TRY(cel_gguf_put_bool(m, "mlxcel_delta_separate", true));
+  CEL_TRY(cel_gguf_put_bool(m, "norm_topk_prob", true));
+  return put_delta_nets(m, &heads);
+}
+
+// Qwen 3.5: the value heads of all key heads in turn.
+cel_status cel_gguf_qwen35(cel_gguf_maker *m) {
+  int64_t heads, keys;
+  CEL_TRY(put_delta_nets(m, &heads));
+  CEL_TRY(cel_gguf_size(m, "ssm.group_count", &keys));
+  return keys == heads ? CEL_OK : cel_gguf_put_bool(m, "mlxcel_delta_tiled", true);
 }

@@ -35,6 +35,7 @@ typedef enum cel_gguf_trait {
   CEL_GGUF_WINDOW_LIST = 2048,  // and a list of the layers that slide
   CEL_GGUF_READ_ONLY = 4096,  // files of it are read, and not written
   CEL_GGUF_WIDTHS = 8192,     // feed_forward_length is a list, a width for each layer
+  CEL_GGUF_TILED = 16384,     // value heads of delta nets: the first of each key head, then the second of each, ...
 } cel_gguf_trait;
 
 // One row per general.architecture that is read.
@@ -116,6 +117,7 @@ CEL_MUST_CHECK cel_status cel_gguf_granitehybrid(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_gemma3n(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_gemma3n_tensors(const cel_gguf *g, cel_tensor_list *list, cel_err *err);
 CEL_MUST_CHECK cel_status cel_gguf_qwen3next(cel_gguf_maker *m);
+CEL_MUST_CHECK cel_status cel_gguf_qwen35(cel_gguf_maker *m);
 CEL_MUST_CHECK cel_status cel_gguf_qwen3next_tensors(const cel_gguf *g, cel_tensor_list *list, cel_err *err);
 
 // ---- gguf_dense.c -----------------------------------------------------------------------------------

@@ -85,6 +85,8 @@ SOURCES = {
     "gemma3n": dict(vocab_size=64, vocab_size_per_layer_input=64, altup_num_inputs=4, hidden_size=32, intermediate_size=[32] * 4,
                     head_dim=16, laurel_rank=16, hidden_size_per_layer_input=16),
     "qwen3next": dict(HEAD, moe_intermediate_size=32, shared_expert_intermediate_size=32),
+    "qwen35": dict(HEAD, linear_num_value_heads=6),  # 3 for a key head of 2: a turn of heads is none back
+    "qwen35moe": dict(HEAD, linear_num_value_heads=6, moe_intermediate_size=32, shared_expert_intermediate_size=32),
 }
 
 

@@ -227,6 +227,8 @@ static const row rows[] = {
     {"apertus-gguf", "GGUF by llama.cpp: the activation's numbers in metadata", 0},
     {"gemma3n-gguf", "GGUF by llama.cpp: stacks of planes, deviations for shares", 0},
     {"qwen3next-gguf", "GGUF by llama.cpp: projections apart, rates for logarithms", 0},
+    {"qwen35-gguf", "GGUF by llama.cpp: value heads of all key heads in turn", 0},
+    {"qwen35moe-gguf", "GGUF by llama.cpp: the same with experts", 0},
     {"internlm2-gguf", "GGUF by llama.cpp: its fused product already cut", 0},
     {"llama3-q4g64", "affine, 4 bits", 3e-4},
     {"llama3-q8g32", "affine, 8 bits", 3e-4},

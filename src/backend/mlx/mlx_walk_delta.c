@@ -53,10 +53,11 @@ static arr unit_length(cel_mlx_walk *w, arr x, double factor) {
   return cel_mlx_by(w, cel_mlx_rms_norm(w->c, x, NULL, 1e-6 / width), factor / sqrt(width));
 }
 
-// A key head serves n_v / n_k value heads that follow each other.
+// A key head serves n_v / n_k value heads that follow each other, or that are n_k apart.
 static arr repeat_heads(cel_mlx_walk *w, arr x) {
   const cel_delta *d = &w->arch->delta;
-  int64_t ratio = d->n_v / d->n_k, one[4] = {w->n, d->n_k, 1, d->d_k}, wide[4] = {w->n, d->n_k, ratio, d->d_k};
+  int64_t ratio = d->n_v / d->n_k, together[4] = {w->n, d->n_k, ratio, d->d_k}, apart[4] = {w->n, ratio, d->n_k, d->d_k};
+  int64_t one[4] = {w->n, d->tiled ? 1 : d->n_k, d->tiled ? d->n_k : 1, d->d_k}, *wide = d->tiled ? apart : together;
   if (ratio == 1) return x;
   return cel_mlx_shape3(w, cel_mlx_broadcast(w->c, cel_mlx_reshape(w->c, x, 4, one), 4, wide), w->n, d->n_v, d->d_k);
 }

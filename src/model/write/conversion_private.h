@@ -29,6 +29,8 @@ CEL_MUST_CHECK cel_status cel_conversion_plan(cel_conversion *v, cel_err *err);
 // One of them, whose source is set: what it becomes, the order of its rows and what is added follow from role and part.
 CEL_MUST_CHECK cel_status cel_conversion_add(cel_conversion *v, cel_move *m, cel_weight_role role, cel_str part, const char *name,
                                              cel_err *err);
+// Value heads between a folder's order, by key head, and that of the GGUF side's; none where it has the folder's.
+cel_reorder cel_conversion_tiles(const cel_conversion *v, int64_t first, int64_t width);
 // convert_targets.c: the moves that a canonical tensor of one side is for on the other; none when it goes with another.
 CEL_MUST_CHECK cel_status cel_conversion_translate(cel_conversion *v, const cel_tensor *t, cel_err *err);
 // convert_check.c: the new files' description, read as a reader does, is that of the source.

@@ -98,7 +98,8 @@ cel_status cel_target_emit_rates(const cel_target *x) {
   if (w.rows != 1 || w.cols != x->v->arch.delta.n_v || !cel_dtype_of(x->t->dtype)->widen) return cel_target_bad_shape(x);
   cel_weight_row(&w, 0, rates);
   for (int64_t i = 0; i < w.cols; i++) rates[i] = -expf(rates[i]);
-  cel_move m = {.from = {.rows = 1, .cols = w.cols}, .computed = rates, .to = {.kind = CEL_SCHEME_PLAIN, .dtype = CEL_DT_F32}};
+  cel_move m = {.from = {.rows = 1, .cols = w.cols}, .computed = rates, .to = {.kind = CEL_SCHEME_PLAIN, .dtype = CEL_DT_F32},
+                .columns = cel_conversion_tiles(x->v, 0, 1)};
   return cel_write_plan_add(&x->v->plan, &m, name, x->err);
 }
 

@@ -11,7 +11,7 @@ static cel_status put(cel_json *obj, const char *key, cel_json *value, cel_err *
 
 // Not taken over: what the new weights say anew, and keys of ours that GGUF files get when they are read.
 static bool is_dropped(const char *key) {
-  static const char *const keys[] = {"quantization", "quantization_config", "mlxcel_norm_plus_one_folded", "mlxcel_delta_separate"};
+  static const char *const keys[] = {"quantization", "quantization_config", "mlxcel_norm_plus_one_folded", "mlxcel_delta_separate", "mlxcel_delta_tiled"};
   for (int i = 0; i < CEL_COUNT(keys); i++) {
     if (!strcmp(key, keys[i])) return true;
   }

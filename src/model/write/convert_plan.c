@@ -43,7 +43,7 @@ static bool rows_fit(const cel_move *m) {
     const cel_tensor *t = m->segments[i].from.tensor;
     if (m->segments[i].turned || m->segments[i].from.scales || t->swapped || t->dtype != m->from.tensor->dtype) return false;
   }
-  return m->from.cols % cel_dtype_of(m->from.tensor->dtype)->block == 0;
+  return !m->columns.kind && m->from.cols % cel_dtype_of(m->from.tensor->dtype)->block == 0;
 }
 
 // Readers of GGUF want these in F32 whatever their rank.
@@ -98,8 +98,39 @@ static float shift_of(const cel_conversion *v, cel_weight_role role, cel_str par
 static void set_order(const cel_conversion *v, cel_weight_role role, cel_move *m) {
   int64_t d = v->arch.head_dim;
   if (!v->row || !(v->row->traits & CEL_GGUF_NEIGHBOURS) || (role != CEL_W_Q && role != CEL_W_K) || m->from.rows % d != 0) return;
-  m->order = v->o->to == CEL_FORMAT_GGUF ? CEL_ROWS_TO_NEIGHBOURS : CEL_ROWS_TO_HALVES;
-  m->head_rows = d;
+  m->rows = (cel_reorder){.kind = v->o->to == CEL_FORMAT_GGUF ? CEL_ROWS_TO_NEIGHBOURS : CEL_ROWS_TO_HALVES, .width = d};
+}
+
+cel_reorder cel_conversion_tiles(const cel_conversion *v, int64_t first, int64_t width) {
+  const cel_delta *d = &v->arch.delta;
+  if (!v->row || !(v->row->traits & CEL_GGUF_TILED) || d->n_k == d->n_v) return (cel_reorder){.kind = CEL_ROWS_AS_THEY_ARE};
+  int64_t ratio = d->n_v / d->n_k;
+  bool gguf = v->o->to == CEL_FORMAT_GGUF;
+  return (cel_reorder){CEL_ROWS_BY_TURNS, first, width, gguf ? d->n_k : ratio, gguf ? ratio : d->n_k};
+}
+
+// Whatever has rows, or columns, of value heads.
+static cel_status set_tiles(const cel_conversion *v, cel_weight_role role, cel_move *m, cel_err *err) {
+  const cel_delta *d = &v->arch.delta;
+  int64_t keys = 2 * (int64_t)d->n_k * d->d_k, values = (int64_t)d->n_v * d->d_v;
+  const struct { cel_weight_role role; int64_t first, width; } rows[] = {
+    {CEL_W_DELTA_QKV, keys, d->d_v}, {CEL_W_DELTA_CONV, keys, d->d_v}, {CEL_W_DELTA_Z, 0, d->d_v}, {CEL_W_DELTA_B, 0, 1},
+    {CEL_W_DELTA_A, 0, 1}, {CEL_W_DELTA_A_LOG, 0, 1}, {CEL_W_DELTA_DT_BIAS, 0, 1},
+  };
+  bool fits = true;
+  if (!d->kernel) return CEL_OK;
+  for (int i = 0; i < CEL_COUNT(rows); i++) {
+    if (rows[i].role != role) continue;
+    m->rows = cel_conversion_tiles(v, rows[i].first, rows[i].width);
+    fits = !m->rows.kind || m->from.rows == rows[i].first + d->n_v * rows[i].width;
+  }
+  if (role == CEL_W_DELTA_OUT) {
+    m->columns = cel_conversion_tiles(v, 0, d->d_v);
+    fits = !m->columns.kind || m->from.cols == values;
+  }
+  if (fits) return CEL_OK;
+  return cel_fail(err, CEL_MALFORMED, "%s: tensor \"%s\" %s is none of %d value heads", m->from.tensor->file,
+                  cel_show(cel_str_of(m->from.tensor->name)).text, cel_show_dims(m->from.tensor->dims, m->from.tensor->rank).text, d->n_v);
 }
 
 static cel_status add_named(cel_conversion *v, const cel_move *m, const char *name, cel_err *err) {
@@ -114,6 +145,7 @@ static cel_status add_named(cel_conversion *v, const cel_move *m, const char *na
 cel_status cel_conversion_add(cel_conversion *v, cel_move *m, cel_weight_role role, cel_str part, const char *name, cel_err *err) {
   m->add = shift_of(v, role, part);
   set_order(v, role, m);
+  CEL_TRY(set_tiles(v, role, m, err));
   m->to = choose(v, m, name);
   // What chooses experts is F32 in files of every type: it is corrected by steps smaller than 16 bits have.
   if (role == CEL_W_ROUTER_CORRECTION && m->to.kind == CEL_SCHEME_PLAIN) m->to.dtype = CEL_DT_F32;

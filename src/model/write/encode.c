@@ -14,7 +14,7 @@ typedef struct band {
   const cel_move *move;
   int64_t first, n;                     // rows
   uint8_t *pieces[CEL_MOVE_PIECES];     // room for n rows of each
-  float *scratch;                       // a row for each member
+  float *scratch;                       // a row for each member, two where columns change places
   float *block;                         // for a turned segment: rows of its source, as many as the new tensor has columns
   const cel_segment *held;              // whose the block is, from source row held_row on; NULL: nobody's
   int64_t held_row;
@@ -24,12 +24,16 @@ typedef struct band {
 // ---- a row ------------------------------------------------------------------------------------------
 
 // Which row of the source becomes row r.
-static int64_t source_row(const cel_move *m, int64_t r) {
-  if (m->order == CEL_ROWS_AS_THEY_ARE) return r;
-  int64_t base = r - r % m->head_rows, k = r % m->head_rows, half = m->head_rows / 2;
-  if (m->order == CEL_ROWS_TO_NEIGHBOURS) return base + k / 2 + k % 2 * half;
-  return base + k % half * 2 + k / half;
+static int64_t source_of(const cel_reorder *o, int64_t r) {
+  if (o->kind == CEL_ROWS_AS_THEY_ARE || r < o->first) return r;
+  int64_t head = (r - o->first) / o->width, k = (r - o->first) % o->width, half = o->width / 2;
+  if (o->kind == CEL_ROWS_BY_TURNS) head = head % o->across * o->down + head / o->across;
+  if (o->kind == CEL_ROWS_TO_NEIGHBOURS) k = k / 2 + k % 2 * half;
+  if (o->kind == CEL_ROWS_TO_HALVES) k = k % half * 2 + k / half;
+  return o->first + head * o->width + k;
 }
+
+static int64_t source_row(const cel_move *m, int64_t r) { return source_of(&m->rows, r); }
 
 static bool all_finite(const float *x, int64_t n) {
   float all = 0;
@@ -86,7 +90,7 @@ static void read_block(void *context, int member, int members) {
   }
 }
 
-static void read_values(const band *b, int64_t r, float *x) {
+static void read_row(const band *b, int64_t r, float *x) {
   const cel_move *m = b->move;
   int64_t at = source_row(m, r), row, k;
   if (m->computed) {
@@ -101,6 +105,15 @@ static void read_values(const band *b, int64_t r, float *x) {
   for (int64_t i = 0; m->add != 0 && i < m->from.cols; i++) x[i] += m->add;
 }
 
+static void read_values(const band *b, int64_t r, float *x) {
+  const cel_move *m = b->move;
+  float *as_filed = m->columns.kind ? x + m->from.cols : x;
+  read_row(b, r, as_filed);
+  for (int64_t i = 0; m->columns.kind && i < m->from.cols; i++) x[i] = as_filed[source_of(&m->columns, i)];
+}
+
+static int64_t scratch_values(const cel_move *m) { return m->columns.kind ? 2 * m->from.cols : m->from.cols; }
+
 // Rows that are kept, byte by byte; of a segment that is not turned.
 static const void *row_bytes(const cel_move *m, int64_t r) {
   int64_t row, k;
@@ -112,7 +125,7 @@ static const void *row_bytes(const cel_move *m, int64_t r) {
 static void encode_rows(void *context, int member, int members) {
   band *b = context;
   const cel_move *m = b->move;
-  float *x = b->scratch + member * m->from.cols;
+  float *x = b->scratch + member * scratch_values(m);
   int64_t from = b->n * member / members, to = b->n * (member + 1) / members;
   b->bad[member] = -1;
   for (int64_t i = from; i < to; i++) {
@@ -164,7 +177,7 @@ static cel_status take_memory(runner *r, const cel_move *m, int64_t rows) {
   bool ok = true;
   for (int k = 0; k < m->n_pieces; k++) ok &= (r->b.pieces[k] = malloc((size_t)(rows * m->row_bytes[k]) + 1)) != NULL;
   int64_t cols = m->to.kind == CEL_SCHEME_KEEP ? 0 : m->from.cols;
-  r->b.scratch = malloc((size_t)cols * (size_t)members * sizeof(float) + 1);
+  r->b.scratch = malloc((size_t)(cols ? scratch_values(m) : 0) * (size_t)members * sizeof(float) + 1);
   r->b.bad = malloc((size_t)members * sizeof *r->b.bad);
   int64_t block = 0;
   for (int i = 0; i < m->n_segments; i++) {

@@ -189,6 +189,21 @@ static cel_status put_scaling(writer *w, const cel_rope *r) {
   return CEL_OK;
 }
 
+// Qwen 3.5's three axes of positions share a head's pairs; text has the same position on all.
+static cel_status put_sections(writer *w) {
+  int32_t list[4] = {11, 11, 10, 0};  // the class's
+  const cel_json *block = cel_json_get(w->d->config, "rope_parameters");
+  const cel_json *given = cel_json_get(block ? block : cel_json_get(w->d->config, "rope_scaling"), "mrope_section");
+  if (!has(w, CEL_GGUF_TILED)) return CEL_OK;
+  for (size_t i = 0; cel_json_is_array(given) && i < 4; i++) {
+    double x = cel_json_number_value(cel_json_array_get(given, i));
+    if (!(x >= 0 && x <= 4096)) return refuse(w, "this mrope_section");
+    list[i] = (int32_t)x;
+  }
+  cel_gguf_add_i32s(w->h, full(w, "rope.dimension_sections"), list, 4);
+  return CEL_OK;
+}
+
 static const cel_rope *rope_of(const cel_arch *a, cel_attention_kind kind) {
   for (int i = 0; i < a->n_layers; i++) {
     const cel_layer *l = &a->layers[i];
@@ -217,6 +232,7 @@ static cel_status put_rope(writer *w) {
   tell_of_dynamic(w, r);
   put_int(w, "rope.dimension_count", r->dims);
   put_num(w, "rope.freq_base", r->theta);
+  CEL_TRY(put_sections(w));
   if (slide && slide != r) put_num(w, "rope.freq_base_swa", slide->theta);
   return put_scaling(w, r);
 }

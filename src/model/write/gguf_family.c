@@ -24,7 +24,7 @@ static const struct { const char *model_type, *hf_class; } classes[] = {
   {"nemotron", "NemotronForCausalLM"}, {"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"},
   {"exaone_moe", "ExaoneMoeForCausalLM"}, {"ministral3", "Ministral3ForCausalLM"}, {"apertus", "ApertusForCausalLM"},
   {"qwen3_next", "Qwen3NextForCausalLM"}, {"gemma3n_text", "Gemma3nForCausalLM"},
-  {"granitemoehybrid", "GraniteMoeHybridForCausalLM"},
+  {"granitemoehybrid", "GraniteMoeHybridForCausalLM"}, {"qwen3_5_text", "Qwen3_5ForCausalLM"}, {"qwen3_5_moe_text", "Qwen3_5MoeForCausalLM"},
 };
 
 const char *cel_hf_class_of(const char *model_type) {

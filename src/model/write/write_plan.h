@@ -22,7 +22,18 @@ typedef struct cel_scheme {
 } cel_scheme;
 
 // The rows of a head's rotated halves: pairs (j, j + D/2) as in Hugging Face files, or neighbours (2j, 2j + 1).
-typedef enum cel_row_order { CEL_ROWS_AS_THEY_ARE, CEL_ROWS_TO_NEIGHBOURS, CEL_ROWS_TO_HALVES } cel_row_order;
+typedef enum cel_row_order {
+  CEL_ROWS_AS_THEY_ARE,
+  CEL_ROWS_TO_NEIGHBOURS,
+  CEL_ROWS_TO_HALVES,
+  CEL_ROWS_BY_TURNS,  // whole heads: head h of the new ones is head h % across * down + h / across of the old
+} cel_row_order;
+typedef struct cel_reorder {
+  cel_row_order kind;
+  int64_t first;         // those ahead of it stay where they are
+  int64_t width;         // rows of one head
+  int64_t across, down;  // BY_TURNS; their product is the number of heads
+} cel_reorder;
 
 typedef struct cel_piece {  // one tensor of a new file
   const char *name;
@@ -58,8 +69,7 @@ typedef struct cel_move {
   int64_t group_rows;       // the sum of the segments' n; woven: the first one's
   const float *computed;    // instead of a tensor: values [cols] in one row
   cel_scheme to;
-  cel_row_order order;
-  int64_t head_rows;        // rows of one head, for the order
+  cel_reorder rows, columns;  // columns: of no move whose bytes are kept
   float add;                // added to every value (Gemma's norms)
   cel_piece pieces[CEL_MOVE_PIECES];
   int n_pieces;

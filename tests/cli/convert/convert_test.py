@@ -198,7 +198,7 @@ def files_of_the_reference_converter_come_back_the_same_bytes(b):
             assert tensors[key][:2] == want[key][:2], (name, key, tensors[key][:2], want[key][:2])
             assert tensors[key][2] == want[key][2] or (key.endswith(("rope_freqs.weight", ".ssm_a")) and close_floats(tensors[key][2], want[key][2])), (name, key)
         n += plain
-    assert n >= 43, n
+    assert n >= 46, n
 
 
 @case
@@ -220,7 +220,7 @@ def folders_come_back_from_gguf_the_same_bytes(b):
                 back[key] = shorter(back[key], want[key][1][0])
             same_tensors(want, back)
         n += 1
-    assert n >= 39, n
+    assert n >= 42, n
 
 
 def same_tokens(b, source, *models):
@@ -869,7 +869,7 @@ def two_writers_of_one_destination_do_not_meet(b):
 @case
 def families_and_layouts_without_words_on_the_other_side_are_refused(b):
     for name, says in (("hyperclovax", "post_norm1"), ("olmoe", "clip_qkv would be read as 0"),
-                       ("qwen2moe", "which layers have experts"), ("smollm3", "which layers are rotated"), ("qwen35", "qwen3_5")):
+                       ("qwen2moe", "which layers have experts"), ("smollm3", "which layers are rotated")):
         b.fails(1, "convert", b.oracle(name), "-o", "x.gguf", says=says)
     assert b.names() == []
     _, err = b.well("convert", b.oracle("mistral"), "-o", "m.gguf")

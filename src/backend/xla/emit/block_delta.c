@@ -60,6 +60,15 @@ static hlo repeat_heads(cel_hlo_builder *b, hlo x, int64_t heads) {
   return cel_hlo_reshape(b, cel_hlo_broadcast(b, x, 4, wide, map), 3, flat);
 }
 
+// Or those that are n_k apart: after this each value head has a key head of its own.
+static hlo tile_heads(cel_emit *e, hlo x) {
+  const cel_delta *a = &e->arch->delta;
+  if (!x || !a->tiled || a->n_k == a->n_v) return x;
+  const int64_t *d = x->type->dims;
+  int64_t wide[4] = {d[0], a->n_v / a->n_k, d[1], d[2]}, flat[3] = {d[0], a->n_v, d[2]}, map[3] = {0, 2, 3};
+  return cel_hlo_reshape(&e->b, cel_hlo_broadcast(&e->b, x, 4, wide, map), 3, flat);
+}
+
 static const cel_hlo_func *decomposition(cel_emit *e, const delta_rule *r, hlo state) {
   if (!r->q || !r->k || !r->v || !r->g || !r->beta || !state || !e->slots) return NULL;
   cel_emit_scope scope;
@@ -164,8 +173,8 @@ static delta_rule prepare(cel_emit *e, int layer, const projections *p) {
   cel_emit_tap(e, layer, "delta_conv", mixed);
   int64_t k0 = (int64_t)d->n_k * d->d_k, v0 = 2 * k0;
   delta_rule r;
-  r.q = unit_length(e, groups(e, cel_hlo_slice_dim(b, mixed, 1, 0, k0, 1), d->n_k), 1 / sqrt((double)d->d_k));
-  r.k = unit_length(e, groups(e, cel_hlo_slice_dim(b, mixed, 1, k0, v0, 1), d->n_k), 1);
+  r.q = tile_heads(e, unit_length(e, groups(e, cel_hlo_slice_dim(b, mixed, 1, 0, k0, 1), d->n_k), 1 / sqrt((double)d->d_k)));
+  r.k = tile_heads(e, unit_length(e, groups(e, cel_hlo_slice_dim(b, mixed, 1, k0, v0, 1), d->n_k), 1));
   r.v = groups(e, cel_hlo_slice_dim(b, mixed, 1, v0, v0 + (int64_t)d->n_v * d->d_v, 1), d->n_v);
   r.beta = cel_hlo_unary(b, CEL_HLO_LOGISTIC, p->b);
   r.g = forgetting(e, layer, p->a);
