@@ -156,6 +156,38 @@ static void layers_of_mamba_are_named(void **state) {
   result_free(&r);
 }
 
+static void value_heads_by_turns_are_said(void **state) {
+  (void)state;
+  for (int keys = 2; keys <= 4; keys += 2) {
+    result r;
+    gguf_maker m = model_of("qwen35", 2);
+    num(&m, "qwen35", "ssm.group_count", (uint32_t)keys);
+    num(&m, "qwen35", "ssm.time_step_rank", 4);
+    num(&m, "qwen35", "ssm.inner_size", 16);
+    run_well(&r, &m);
+    says_text(r.config, "model_type", "qwen3_5_text");
+    assert_true((cel_json_get(r.config, "mlxcel_delta_tiled") != NULL) == (keys == 2));
+    assert_null(cel_json_get(r.config, "mlxcel_delta_separate"));
+    result_free(&r);
+  }
+}
+
+static void granite_without_positions_is_a_hybrid(void **state) {
+  (void)state;
+  for (int rotated = 0; rotated < 2; rotated++) {
+    result r;
+    gguf_maker m = model_of("granite", 2);
+    kv_bool(&m, "granite.rope.scaling.finetuned", rotated);
+    run_well(&r, &m);
+    says_text(r.config, "model_type", rotated ? "granite" : "granitemoehybrid");
+    const cel_json *types = cel_json_get(r.config, "layer_types");
+    assert_int_equal(cel_json_array_size(types), rotated ? 0 : 2);
+    if (!rotated) says_int(r.config, "num_local_experts", 0);
+    if (!rotated) assert_string_equal(cel_json_string_value(cel_json_array_get(types, 1)), "attention");
+    result_free(&r);
+  }
+}
+
 static void a_mistral_in_ministrals_clothes(void **state) {
   (void)state;
   result r;
@@ -183,6 +215,7 @@ int main(void) {
       cmocka_unit_test(numbers_of_an_activation_become_tensors), cmocka_unit_test(deviations_become_shares),
       cmocka_unit_test(stacks_of_planes_are_taken_apart),        cmocka_unit_test(projections_of_a_delta_net_come_apart),
       cmocka_unit_test(layers_of_mamba_are_named),               cmocka_unit_test(a_mistral_in_ministrals_clothes),
+      cmocka_unit_test(value_heads_by_turns_are_said),           cmocka_unit_test(granite_without_positions_is_a_hybrid),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
