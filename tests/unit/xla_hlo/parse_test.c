@@ -526,6 +526,7 @@ static void string_locations_become_paths(void **state) {
   cel_hlo_module_free(m);
   print_is_the_identity_after(text);
   refused("func.func @f() {\n  return loc(#loc9)\n}", CEL_MALFORMED, "t:2:14: the location #loc9 is defined nowhere");
+  refused("func.func @f() {\n  return loc(\"a\\00b\")\n}", CEL_UNSUPPORTED, "t:2:14: a zero byte in the name of a location");
 }
 
 static void aliases_stand_for_attributes_and_types(void **state) {
