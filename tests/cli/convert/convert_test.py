@@ -529,8 +529,7 @@ def a_mixture_of_experts_from_folder_to_folder_is_the_same_files(b):
     b.speaks_like("f", "glm4moe", 8)
 
 
-JOINED = ("phi3-short", "phi3-long", "phi4mm", "glm", "glm4", "granitemoeshared", "granite4-dense", "granite4-nope", "internlm2", "exaone3",
-          "stablelm", "stablelm-par", "starcoder2")
+JOINED = ("phi3-short", "phi4mm", "glm4", "granitemoeshared", "granite4-dense", "internlm2", "exaone3", "stablelm", "starcoder2")
 
 
 @case
