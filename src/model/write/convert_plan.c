@@ -121,8 +121,10 @@ static cel_status set_tiles(const cel_conversion *v, cel_weight_role role, cel_m
   if (!d->kernel) return CEL_OK;
   for (int i = 0; i < CEL_COUNT(rows); i++) {
     if (rows[i].role != role) continue;
-    m->rows = cel_conversion_tiles(v, rows[i].first, rows[i].width);
-    fits = !m->rows.kind || m->from.rows == rows[i].first + d->n_v * rows[i].width;
+    // mlx-lm's convolutions have a row for each tap of a channel.
+    int64_t taps = role == CEL_W_DELTA_CONV ? CEL_MAX(m->from.rows / (keys + values), 1) : 1;
+    m->rows = cel_conversion_tiles(v, rows[i].first * taps, rows[i].width * taps);
+    fits = !m->rows.kind || m->from.rows == (rows[i].first + d->n_v * rows[i].width) * taps;
   }
   if (role == CEL_W_DELTA_OUT) {
     m->columns = cel_conversion_tiles(v, 0, d->d_v);

@@ -677,6 +677,11 @@ def experts_are_stacked_where_they_are_quantized_as_mlx_has_them(b):
     assert g["model.layers.0.mlp.experts.up_proj.weight"][0] == "U32" and "model.layers.0.mlp.experts.up_proj.bias" in g
 
 
+def one_more(name):
+    """A norm of a gated delta net's model: 1 + w there, rounded once more."""
+    return "norm" in name and "linear_attn" not in name
+
+
 @case
 def what_mlx_lm_has_in_another_form_is_written_so_and_brought_back(b):
     """Latent attention in two stacks, convolutions [channels, taps, 1] and with them norms that have their 1, names of model types."""
@@ -688,13 +693,19 @@ def what_mlx_lm_has_in_another_form_is_written_so_and_brought_back(b):
         b.well("convert", b.oracle(twin), "-o", "p", "--force", "--dtype", "bf16")
         q, p, plain, mlx = (safetensors(x) for x in (b.at("q"), b.at("p"), b.oracle(source), b.oracle(twin)))
         assert set(mlx) <= set(q) and all(q[k] == mlx[k] for k in mlx if q[k][0] != "U32"), twin
-        one = lambda k: source == "qwen3next" and "norm" in k and "linear_attn" not in k  # 1 + w was rounded once
+        one = lambda k: source == "qwen3next" and one_more(k)
         same_tensors({k: v for k, v in plain.items() if not one(k)}, {k: v for k, v in p.items() if not one(k)})
         for model in ("q", "p"):
             assert not b.runs or len(b.tokens(model, [1, 5, 9], 4)) == 4
         b.speaks_like("p", twin, 4)
     b.well("convert", b.oracle("qwen3next-mlx"), "-o", "x.gguf")
     b.speaks_like("x.gguf", "qwen3next-mlx", 4)
+    for name in ("qwen35", "qwen3next"):  # and from GGUF the same words as from the folder that comes of it
+        b.well("convert", b.oracle(name + "-gguf") + "/model.gguf", "-o", "g", "--dtype", "bf16", "--force")
+        for source, to in (("g", "want"), (b.oracle(name + "-gguf") + "/model.gguf", "got")):
+            b.well("quantize", source, "-o", to, "--bits", "8", "--group", "32", "--dtype", "bf16", "--force")
+        want, got = safetensors(b.at("want")), safetensors(b.at("got"))
+        same_tensors({k: v for k, v in want.items() if not one_more(k)}, {k: v for k, v in got.items() if not one_more(k)})
     b.well("convert", b.oracle("dsv3-q4g32"), "-o", "d", "--dtype", "f32")
     assert {k: v[1] for k, v in safetensors(b.at("d")).items()} == {k: v[1] for k, v in safetensors(b.oracle("dsv3")).items()}
     b.speaks_like("d", "dsv3-q4g32", 4)
