@@ -2,17 +2,11 @@
 #include "arch/weight_shape.h"
 #include "cli/bench.h"
 
-static bool has_matrix(void *checkpoint, const char *module) {
-  cel_weight unused;
-  cel_err err = {0};
-  return cel_checkpoint_weight(checkpoint, module, &unused, &err) != CEL_NOT_FOUND;
-}
-
 // ---- products --------------------------------------------------------------------------------------
 
 static double products_of(const cel_lm *lm, cel_weight_role role, int layer) {
   const cel_arch *a = &lm->arch;
-  if (!cel_arch_weight_wanted(a, role, layer, has_matrix, lm->checkpoint)) return 0;
+  if (!cel_arch_weight_wanted(a, role, layer, cel_checkpoint_has_matrix, lm->checkpoint)) return 0;
   cel_weight_shape s = cel_arch_weight_shape(a, role, layer);
   if (s.kind == CEL_WEIGHT_VECTOR || s.kind == CEL_WEIGHT_TENSOR) return 0;
   double one = (double)s.rows * (double)s.cols;
@@ -49,7 +43,7 @@ static double bytes_of_experts(const cel_lm *lm) {
   double sum = 0;
   for (int layer = 0; layer < lm->arch.n_layers; layer++) {
     for (int role = CEL_W_FIRST_OF_LAYER; role < CEL_W_COUNT; role++) {
-      if (!cel_arch_weight_wanted(&lm->arch, (cel_weight_role)role, layer, has_matrix, lm->checkpoint)) continue;
+      if (!cel_arch_weight_wanted(&lm->arch, (cel_weight_role)role, layer, cel_checkpoint_has_matrix, lm->checkpoint)) continue;
       if (cel_arch_weight_shape(&lm->arch, (cel_weight_role)role, layer).kind == CEL_WEIGHT_STACK)
         sum += bytes_of(lm, (cel_weight_role)role, layer);
     }

@@ -100,6 +100,8 @@ typedef struct cel_weight {
 // a stack.
 CEL_MUST_CHECK cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, cel_weight *out,
                                                 cel_err *err);
+// Is there a MODULE.weight? As cel_has_matrix (arch/weight_shape.h) asks it of a cel_checkpoint.
+bool cel_checkpoint_has_matrix(void *checkpoint, const char *module);
 // A tensor of floats (F32, F16, BF16) of whatever rank, "NAME" with its .weight or .bias, and how many there are.
 // CEL_NOT_FOUND when there is none.
 CEL_MUST_CHECK cel_status cel_checkpoint_floats(const cel_checkpoint *c, const char *name, const cel_tensor **out, int64_t *n,

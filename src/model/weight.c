@@ -170,6 +170,12 @@ cel_status cel_checkpoint_weight(const cel_checkpoint *c, const char *module, ce
   return CEL_OK;
 }
 
+bool cel_checkpoint_has_matrix(void *checkpoint, const char *module) {
+  cel_weight unused;
+  cel_err err = {0};
+  return cel_checkpoint_weight(checkpoint, module, &unused, &err) != CEL_NOT_FOUND;
+}
+
 cel_status cel_checkpoint_floats(const cel_checkpoint *c, const char *name, const cel_tensor **out, int64_t *n, cel_err *err) {
   const cel_tensor *t = cel_checkpoint_find(c, name);
   if (!t) return cel_fail(err, CEL_NOT_FOUND, "%s: the tensor %s is missing", c->path, name);

@@ -231,12 +231,6 @@ static cel_status find_adapter(cel_mlx_model *m, const char *module, cel_mlx_wei
 
 // ---- roles -----------------------------------------------------------------------------------------------
 
-static bool has_matrix(void *context, const char *module) {
-  cel_weight unused;
-  cel_err err = {0};
-  return cel_checkpoint_weight(context, module, &unused, &err) != CEL_NOT_FOUND;
-}
-
 // Sinks join scores, and are of their type; what else is no module is used in f32.
 static cel_mlx_type type_of_tensor(const cel_mlx_model *m, cel_weight_role role) {
   return role == CEL_W_SINKS ? m->type : CEL_MLX_F32;
@@ -244,7 +238,7 @@ static cel_mlx_type type_of_tensor(const cel_mlx_model *m, cel_weight_role role)
 
 static cel_status one(cel_mlx_model *m, cel_weight_role role, int layer, cel_err *err) {
   const cel_arch *a = &m->base.arch;
-  if (!cel_arch_weight_wanted(a, role, layer, has_matrix, (void *)(uintptr_t)m->checkpoint)) return CEL_OK;
+  if (!cel_arch_weight_wanted(a, role, layer, cel_checkpoint_has_matrix, (void *)(uintptr_t)m->checkpoint)) return CEL_OK;
   cel_mlx_weight *w = cel_mlx_weight_of(m, role, layer);
   char module[200], name[256];
   if (!cel_arch_weight_name(a, role, layer, module, sizeof module)) {

@@ -13,7 +13,7 @@ static cel_status emit_of_groups(const cel_target *x, cel_weight_role role, cons
   cel_weight w;
   int64_t dims[CEL_TENSOR_MAX_RANK], d = a->head_dim, in_group = a->n_q / a->n_kv;
   char name[CEL_TARGET_NAME];
-  CEL_TRY(cel_target_gguf_name(x, form, name));
+  CEL_TRY(cel_target_name(x, form, name));
   CEL_TRY(cel_target_open(x, x->t, &w));
   int rank = cel_target_shape(x, &w, dims);
   if (rank < 1) return cel_target_bad_shape(x);
@@ -33,11 +33,6 @@ cel_status cel_target_emit_qkv(const cel_target *x) {
 
 // ---- latent attention -------------------------------------------------------------------------------------
 
-static cel_status name_of(const cel_target *x, const char *form, char name[CEL_TARGET_NAME]) {
-  if (cel_target_to_gguf(x)) return cel_target_gguf_name(x, form, name);
-  return cel_form_write(form, x->at, x->part, name, CEL_TARGET_NAME) ? CEL_OK : cel_target_no_name(x);
-}
-
 cel_status cel_target_emit_kv_parts(const cel_target *x) {
   const cel_arch *a = &x->v->arch;
   const cel_mla *l = &a->mla;
@@ -46,9 +41,9 @@ cel_status cel_target_emit_kv_parts(const cel_target *x) {
   CEL_TRY(cel_target_open(x, x->t, &w));
   cel_segment k = {.from = w, .n = w.cols, .stride = l->nope + l->v, .step = 1, .turned = true};
   cel_segment v = {.from = w, .n = l->v, .stride = l->nope + l->v, .first = l->nope, .step = 1};
-  CEL_TRY(name_of(x, "model.layers.{i}.self_attn.embed_q", name));
+  CEL_TRY(cel_target_name(x, "model.layers.{i}.self_attn.embed_q", name));
   CEL_TRY(cel_target_emit(x, &k, 1, (const int64_t[]){a->n_q, w.cols, l->nope}, 3, name));
-  CEL_TRY(name_of(x, "model.layers.{i}.self_attn.unembed_out", name));
+  CEL_TRY(cel_target_name(x, "model.layers.{i}.self_attn.unembed_out", name));
   return cel_target_emit(x, &v, 1, (const int64_t[]){a->n_q, l->v, w.cols}, 3, name);
 }
 
@@ -59,8 +54,8 @@ cel_status cel_target_emit_kv_whole(const cel_target *x) {
   char name[CEL_TARGET_NAME];
   CEL_TRY(cel_target_open(x, x->t, &k));
   CEL_TRY(cel_target_open_role(x, CEL_W_UNEMBED_OUT, &v));
+  CEL_TRY(cel_target_name(x, "model.layers.{i}.self_attn.kv_b_proj", name));
   cel_segment s[2] = {{.from = k, .n = l->nope, .stride = l->kv_rank, .step = 1, .turned = true}, cel_segment_of(&v, a->n_q)};
-  if (!cel_form_write("model.layers.{i}.self_attn.kv_b_proj", x->at, x->part, name, sizeof name)) return cel_target_no_name(x);
   return cel_target_emit(x, s, 2, (const int64_t[]){(int64_t)a->n_q * (l->nope + l->v), l->kv_rank}, 2, name);
 }
 
@@ -80,10 +75,10 @@ cel_status cel_target_emit_delta_parts(const cel_target *x) {
   s[2].run = v;
   s[2].n = d->n_k * v;
   hidden = w.cols;
-  CEL_TRY(cel_target_gguf_name(x, "model.layers.{i}.linear_attn.in_proj_qkv", name));
+  CEL_TRY(cel_target_name(x, "model.layers.{i}.linear_attn.in_proj_qkv", name));
   CEL_TRY(cel_target_emit(x, s, 3, (const int64_t[]){2 * q.n + s[2].n, hidden}, 2, name));
   cel_segment z = {.from = w, .n = v, .stride = all, .first = 2 * d->d_k + v, .step = 1};
-  CEL_TRY(cel_target_gguf_name(x, "model.layers.{i}.linear_attn.in_proj_z", name));
+  CEL_TRY(cel_target_name(x, "model.layers.{i}.linear_attn.in_proj_z", name));
   return cel_target_emit(x, &z, 1, (const int64_t[]){d->n_k * v, hidden}, 2, name);
 }
 
@@ -91,7 +86,7 @@ cel_status cel_target_emit_delta_parts(const cel_target *x) {
 cel_status cel_target_emit_rates(const cel_target *x) {
   cel_weight w;
   char name[CEL_TARGET_NAME];
-  CEL_TRY(cel_target_gguf_name(x, "model.layers.{i}.ssm_a", name));
+  CEL_TRY(cel_target_name(x, "model.layers.{i}.ssm_a", name));
   CEL_TRY(cel_write_plan_source(x->v->c, x->t, &w, &(bool){false}, x->err));
   float *rates = CEL_NEW_ARRAY(&x->v->arena, float, w.cols + 1);
   if (!rates) return cel_fail_oom(x->err, name);
@@ -103,17 +98,12 @@ cel_status cel_target_emit_rates(const cel_target *x) {
   return cel_write_plan_add(&x->v->plan, &m, name, x->err);
 }
 
-static cel_status folder_name(const cel_target *x, cel_weight_role role, char name[CEL_TARGET_NAME]) {
-  const char *form = cel_hf_form_of(x->v->arch.model_type, role);
-  return form && cel_form_write(form, x->at, x->part, name, CEL_TARGET_NAME) ? CEL_OK : cel_target_no_name(x);
-}
-
 cel_status cel_target_emit_delta_whole(const cel_target *x) {
   const cel_delta *d = &x->v->arch.delta;
   int64_t v = (int64_t)(d->n_v / d->n_k) * d->d_v, k = (int64_t)d->n_k * d->d_k;
   cel_weight w, z;
   char name[CEL_TARGET_NAME];
-  CEL_TRY(folder_name(x, CEL_W_DELTA_QKVZ, name));
+  CEL_TRY(cel_target_name(x, cel_hf_form_of(x->v->arch.model_type, CEL_W_DELTA_QKVZ), name));
   CEL_TRY(cel_target_open(x, x->t, &w));
   CEL_TRY(cel_target_open_role(x, CEL_W_DELTA_Z, &z));
   cel_segment q = {.from = w, .n = d->d_k, .stride = d->d_k, .step = 1}, s[4] = {q, q, q, cel_segment_of(&z, d->n_k)};
@@ -126,7 +116,7 @@ cel_status cel_target_emit_ba(const cel_target *x) {
   const cel_delta *d = &x->v->arch.delta;
   cel_weight beta, alpha;
   char name[CEL_TARGET_NAME];
-  CEL_TRY(folder_name(x, CEL_W_DELTA_BA, name));
+  CEL_TRY(cel_target_name(x, cel_hf_form_of(x->v->arch.model_type, CEL_W_DELTA_BA), name));
   CEL_TRY(cel_target_open(x, x->t, &beta));
   CEL_TRY(cel_target_open_role(x, CEL_W_DELTA_A, &alpha));
   cel_segment s[2] = {cel_segment_of(&beta, d->n_k), cel_segment_of(&alpha, d->n_k)};
@@ -152,7 +142,7 @@ cel_status cel_target_emit_planes(const cel_target *x, const char *stem) {
     CEL_TRY(cel_target_open_role(&plane, x->role, &w));
     s[i] = cel_segment_of(&w, 1);
   }
-  CEL_TRY(cel_target_gguf_name(x, stem, name));
+  CEL_TRY(cel_target_name(x, stem, name));
   return cel_target_emit(x, s, n, (const int64_t[]){n, s[0].from.rows, s[0].from.cols}, 3, name);
 }
 
@@ -164,6 +154,6 @@ cel_status cel_target_emit_per_layer(const cel_target *x) {
   CEL_TRY(cel_target_open_role(x, CEL_W_EMBED, &embed));
   cel_segment s[2] = {cel_segment_of(&w, 1), {.from = w, .n = embed.rows - w.rows}};
   s[0].n = s[0].stride = CEL_MIN(w.rows, embed.rows);
-  CEL_TRY(cel_target_gguf_name(x, x->v->arch.names[x->role], name));
+  CEL_TRY(cel_target_name(x, x->v->arch.names[x->role], name));
   return cel_target_emit(x, s, s[1].n > 0 ? 2 : 1, (const int64_t[]){embed.rows, w.cols}, 2, name);
 }

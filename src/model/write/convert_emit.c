@@ -85,18 +85,11 @@ cel_status cel_target_emit(const cel_target *x, const cel_segment *s, int n, con
   return cel_conversion_add(x->v, &m, x->role, x->part, name, x->err);
 }
 
-cel_status cel_target_gguf_name(const cel_target *x, const char *form, char name[CEL_TARGET_NAME]) {
+cel_status cel_target_name(const cel_target *x, const char *form, char name[CEL_TARGET_NAME]) {
   char hf[CEL_TARGET_NAME];
-  bool ok = cel_form_write(form, x->at, x->part, hf, sizeof hf) && cel_name_to_gguf(hf, x->v->row->names, name, CEL_TARGET_NAME);
+  bool ok = form && cel_form_write(form, x->at, x->part, cel_target_to_gguf(x) ? hf : name, CEL_TARGET_NAME);
+  if (ok && cel_target_to_gguf(x)) ok = cel_name_to_gguf(hf, x->v->row->names, name, CEL_TARGET_NAME);
   return ok ? CEL_OK : cel_target_no_name(x);
-}
-
-// As the source has it, under this name.
-cel_status cel_target_emit_whole(const cel_target *x, const int64_t *dims, int rank, const char *name) {
-  cel_weight w;
-  CEL_TRY(cel_target_open(x, x->t, &w));
-  cel_segment s = cel_segment_of(&w, 1);
-  return cel_target_emit(x, &s, 1, dims, rank, name);
 }
 
 // Dimensions of the values, also of packed words.
@@ -106,14 +99,19 @@ int cel_target_shape(const cel_target *x, const cel_weight *w, int64_t dims[CEL_
   return x->t->rank;
 }
 
-cel_status cel_target_emit_as(const cel_target *x, const char *form) {
+cel_status cel_target_emit_whole(const cel_target *x, const char *name) {
   cel_weight w;
   int64_t dims[CEL_TENSOR_MAX_RANK];
-  char name[CEL_TARGET_NAME];
-  CEL_TRY(cel_target_gguf_name(x, form, name));
   CEL_TRY(cel_target_open(x, x->t, &w));
   int rank = cel_target_shape(x, &w, dims);
-  return cel_target_emit_whole(x, dims, rank, name);
+  cel_segment s = cel_segment_of(&w, 1);
+  return cel_target_emit(x, &s, 1, dims, rank, name);
+}
+
+cel_status cel_target_emit_as(const cel_target *x, const char *form) {
+  char name[CEL_TARGET_NAME];
+  CEL_TRY(cel_target_name(x, form, name));
+  return cel_target_emit_whole(x, name);
 }
 
 // ---- joined by rows --------------------------------------------------------------------------------

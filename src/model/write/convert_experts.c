@@ -7,16 +7,23 @@
 
 // ---- as mlx-lm and GGUF have them ---------------------------------------------------------------------
 
+// Gate and up in one, and which dimension is that of their rows.
+static cel_status open_both(const cel_target *x, cel_weight *w, int64_t dims[CEL_TENSOR_MAX_RANK], int *rank, int *rows) {
+  CEL_TRY(cel_target_open(x, x->t, w));
+  *rank = cel_target_shape(x, w, dims);
+  *rows = x->values ? *rank - 1 : *rank - 2;
+  return *rows < 1 || dims[*rows] % 2 != 0 || dims[*rows] == 0 ? cel_target_bad_shape(x) : CEL_OK;
+}
+
 // Every second row, or one half of a group's, of gate and up in one.
 static cel_status emit_half(const cel_target *x, cel_weight_role role, bool up) {
   cel_weight w;
   int64_t dims[CEL_TENSOR_MAX_RANK];
+  int rank, rows;
   char name[CEL_TARGET_NAME];
-  if (cel_target_to_gguf(x)) CEL_TRY(cel_target_gguf_name(x, x->v->arch.names[role], name));
-  else if (!cel_form_write(cel_mlx_form_of(x->v->arch.model_type, role), x->at, x->part, name, sizeof name)) return cel_target_no_name(x);
-  CEL_TRY(cel_target_open(x, x->t, &w));
-  int rank = cel_target_shape(x, &w, dims), rows = x->values ? rank - 1 : rank - 2;
-  if (rows < 1 || dims[rows] % 2 != 0 || dims[rows] == 0) return cel_target_bad_shape(x);
+  const char *form = cel_target_to_gguf(x) ? x->v->arch.names[role] : cel_mlx_form_of(x->v->arch.model_type, role);
+  CEL_TRY(cel_target_name(x, form, name));
+  CEL_TRY(open_both(x, &w, dims, &rank, &rows));
   cel_segment s = {.from = w, .n = dims[rows] / 2, .stride = dims[rows], .step = 1, .first = up ? dims[rows] / 2 : 0};
   if (x->v->arch.moe.interleaved) s.first = up, s.step = 2;
   dims[rows] /= 2;
@@ -28,18 +35,7 @@ cel_status cel_target_emit_halves(const cel_target *x) {
   return emit_half(x, CEL_W_EXPERT_UP, true);
 }
 
-// The stack as it is, under this name.
-static cel_status emit_under(const cel_target *x, const char *form) {
-  int64_t dims[CEL_TENSOR_MAX_RANK];
-  char name[CEL_TARGET_NAME];
-  cel_weight w;
-  if (!form || !cel_form_write(form, x->at, x->part, name, sizeof name)) return cel_target_no_name(x);
-  CEL_TRY(cel_target_open(x, x->t, &w));
-  int rank = cel_target_shape(x, &w, dims);
-  return cel_target_emit_whole(x, dims, rank, name);
-}
-
-cel_status cel_target_stack_to_mlx(const cel_target *x) { return emit_under(x, cel_mlx_form_of(x->v->arch.model_type, x->role)); }
+cel_status cel_target_stack_to_mlx(const cel_target *x) { return cel_target_emit_as(x, cel_mlx_form_of(x->v->arch.model_type, x->role)); }
 
 // ---- as Hugging Face has them ---------------------------------------------------------------------------
 
@@ -51,20 +47,15 @@ static cel_status stack_name(const cel_target *x, const char *form, char name[CE
 
 // The bytes as the file has them, input first or not.
 static cel_status emit_stack(const cel_target *x, const char *form) {
-  cel_weight w;
-  int64_t dims[CEL_TENSOR_MAX_RANK];
   char name[CEL_TARGET_NAME];
   cel_tensor *t = CEL_NEW(&x->v->arena, cel_tensor);
   if (!t) return cel_fail_oom(x->err, form);
   CEL_TRY(stack_name(x, form, name));
   *t = *x->t;
   if (t->swapped) t->dims[1] = x->t->dims[2], t->dims[2] = x->t->dims[1], t->swapped = false;
-  CEL_TRY(cel_target_open(x, t, &w));
   cel_target as_filed = *x;
   as_filed.t = t;
-  int rank = cel_target_shape(&as_filed, &w, dims);
-  cel_segment s = cel_segment_of(&w, 1);
-  return cel_target_emit(&as_filed, &s, 1, dims, rank, name);
+  return cel_target_emit_whole(&as_filed, name);
 }
 
 // One or two stacks [E, out, in] as one [E, in, out]; of two the columns are the one's and the other's in turn.
@@ -123,10 +114,10 @@ static cel_status emit_half_apart(const cel_target *x, cel_weight_role role, boo
   const char *form = cel_hf_form_of(x->v->arch.model_type, role);
   cel_weight w;
   int64_t dims[CEL_TENSOR_MAX_RANK];
+  int rank, rows;
   char name[CEL_TARGET_NAME];
-  CEL_TRY(cel_target_open(x, x->t, &w));
-  int rank = cel_target_shape(x, &w, dims), rows = x->values ? rank - 1 : rank - 2;
-  if (rows < 1 || dims[0] < 1 || dims[rows] % 2 != 0 || dims[rows] == 0) return cel_target_bad_shape(x);
+  CEL_TRY(open_both(x, &w, dims, &rank, &rows));
+  if (dims[0] < 1) return cel_target_bad_shape(x);
   int64_t n = dims[rows] /= 2;
   for (int64_t e = 0; e < dims[0]; e++) {
     cel_segment s = {.from = w, .n = n, .stride = n, .first = (2 * e + up) * n, .step = 1};
@@ -145,7 +136,7 @@ static cel_status emit_halves_apart(const cel_target *x) {
 static cel_status emit_one_after_the_other(const cel_target *x, const char *form) {
   const char *const parts[] = {x->v->arch.names[CEL_W_EXPERT_GATE], x->v->arch.names[CEL_W_EXPERT_UP]};
   char name[CEL_TARGET_NAME];
-  if (!cel_form_write(form, x->at, x->part, name, sizeof name)) return cel_target_no_name(x);
+  CEL_TRY(cel_target_name(x, form, name));
   return cel_target_emit_joined(x, parts, 2, x->v->arch.moe.n_experts, name);
 }
 
@@ -158,5 +149,5 @@ cel_status cel_target_expert_to_folder(const cel_target *x) {
   if (fused && x->role == CEL_W_EXPERT_UP) return CEL_OK;  // goes with gate
   if (fused && x->role == CEL_W_EXPERT_GATE) return emit_one_after_the_other(x, fused);
   const char *form = cel_hf_form_of(a->model_type, x->role);
-  return strstr(form, "{e}") ? cel_target_emit_apart(x, form) : emit_under(x, form);
+  return strstr(form, "{e}") ? cel_target_emit_apart(x, form) : cel_target_emit_as(x, form);
 }

@@ -24,7 +24,7 @@ static cel_dtype own_dtype(const cel_conversion *v, const cel_weight *w) {
 // Linears and embeddings. Norms are vectors; a matrix that is none of both is known by its name: convolutions,
 // positions, adapters, and routers and gates of experts, which choose and are left alone.
 static bool is_weight_matrix(const char *name, int rank) {
-  static const char *const others[] = {"norm", "conv1d", "position", "token_types", "ffn_gate_inp", "router", "ssm_conv1d", "rope_", "lora_",
+  static const char *const others[] = {"norm", "conv1d", "position", "token_types", "ffn_gate_inp", "router", "rope_", "lora_",
                                        "altup_proj.", "altup_unembd_proj.", "altup_router", "altup_predict", "altup_correct", "laurel_",
                                        "per_layer_model_proj."};  // GGUF's names of Gemma 3n, which llama.cpp leaves alone
   if (rank < 2 || !cel_str_ends(cel_str_of(name), CEL_STR(".weight"))) return false;

@@ -31,15 +31,15 @@ CEL_MUST_CHECK cel_status cel_target_open_role(const cel_target *x, cel_weight_r
 cel_segment cel_segment_of(const cel_weight *w, int64_t groups);
 // Dimensions of the values, also of packed words; returns the rank.
 int cel_target_shape(const cel_target *x, const cel_weight *w, int64_t dims[CEL_TENSOR_MAX_RANK]);
-// GGUF's name for a module of Hugging Face's names.
-CEL_MUST_CHECK cel_status cel_target_gguf_name(const cel_target *x, const char *form, char name[CEL_TARGET_NAME]);
+// The new tensor's name: the form written out for a folder, what GGUF calls it there. NULL, or none: refused.
+CEL_MUST_CHECK cel_status cel_target_name(const cel_target *x, const char *form, char name[CEL_TARGET_NAME]);
 
 // Adds a move: shape and segments are set, the segments' rows must fill it. Two turned segments are woven.
 CEL_MUST_CHECK cel_status cel_target_emit(const cel_target *x, const cel_segment *s, int n, const int64_t *dims, int rank,
                                           const char *name);
 // As the source has it, under this name.
-CEL_MUST_CHECK cel_status cel_target_emit_whole(const cel_target *x, const int64_t *dims, int rank, const char *name);
-// The same to GGUF, under its name for `form`.
+CEL_MUST_CHECK cel_status cel_target_emit_whole(const cel_target *x, const char *name);
+// The same under the new name of `form`.
 CEL_MUST_CHECK cel_status cel_target_emit_as(const cel_target *x, const char *form);
 // Parts (canonical forms) one after the other. `groups`: how often they take turns (experts).
 CEL_MUST_CHECK cel_status cel_target_emit_joined(const cel_target *x, const char *const *parts, int n, int64_t groups, const char *name);

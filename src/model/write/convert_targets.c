@@ -67,19 +67,14 @@ static cel_status emit_convolution(const cel_target *x, const char *name) {
 
 static cel_status plain_to_gguf(cel_target *x) {
   const char *form = x->v->arch.names[x->role];
-  int64_t dims[CEL_TENSOR_MAX_RANK];
   char name[CEL_TARGET_NAME];
   int part, n = 1;
-  cel_weight w;
   const cel_file_rule *r = rule_of(x, form, &part);
   if (r && part > 0) return CEL_OK;  // goes with the first part
-  CEL_TRY(cel_target_gguf_name(x, r ? r->module : form, name));
+  CEL_TRY(cel_target_name(x, r ? r->module : form, name));
   while (r && n < CEL_COUNT(r->parts) && r->parts[n]) n++;
   if (r && n > 1) return cel_target_emit_joined(x, r->parts, n, 1, name);
-  if (is_convolution(x)) return emit_convolution(x, name);
-  CEL_TRY(cel_target_open(x, x->t, &w));
-  int rank = cel_target_shape(x, &w, dims);
-  return cel_target_emit_whole(x, dims, rank, name);
+  return is_convolution(x) ? emit_convolution(x, name) : cel_target_emit_whole(x, name);
 }
 
 static cel_status one_to_gguf(cel_target *x) {
@@ -107,7 +102,7 @@ static cel_status plain_to_folder(cel_target *x) {
   const cel_file_rule *r = rule_of(x, form, &part);
   if (r && r->form == CEL_FILE_JOINED) return cel_target_emit_apart(x, r->module);
   if (r && part > 0) return CEL_OK;
-  if (!cel_form_write(r ? r->module : form, x->at, x->part, name, sizeof name)) return cel_target_no_name(x);
+  CEL_TRY(cel_target_name(x, r ? r->module : form, name));
   while (r && n < CEL_COUNT(r->parts) && r->parts[n]) n++;
   if (r && n > 1) return cel_target_emit_joined(x, r->parts, n, 1, name);
   if (is_convolution(x)) return emit_convolution(x, name);
@@ -115,7 +110,8 @@ static cel_status plain_to_folder(cel_target *x) {
   int rank = cel_target_shape(x, &w, dims);
   if (x->role == CEL_W_ACT_BETA || x->role == CEL_W_ACT_EPS) rank = 0;
   if (x->role == CEL_W_ROUTER_CORRECTION && strstr(form, "moe_statics") && rank == 1) dims[1] = dims[0], dims[0] = 1, rank = 2;  // Ernie's
-  return cel_target_emit_whole(x, dims, rank, name);
+  cel_segment s = cel_segment_of(&w, 1);
+  return cel_target_emit(x, &s, 1, dims, rank, name);
 }
 
 static cel_status one_to_folder(cel_target *x) {

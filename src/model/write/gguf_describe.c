@@ -24,9 +24,41 @@ static void put_int(writer *w, const char *suffix, int64_t v) { cel_gguf_add_u32
 static void put_num(writer *w, const char *suffix, double v) { cel_gguf_add_f32(w->h, full(w, suffix), v); }
 static bool has(const writer *w, cel_gguf_trait trait) { return w->d->row->traits & trait; }
 static bool is_arch(const writer *w, const char *arch) { return !strcmp(w->d->row->arch, arch); }
+static bool is_granite(const writer *w) { return is_arch(w, "granite") || is_arch(w, "granitemoe"); }
 
 static cel_status refuse(const writer *w, const char *what) {
   return cel_fail(w->err, CEL_UNSUPPORTED, "GGUF has no words for %s in a model of the architecture %s", what, w->d->row->arch);
+}
+
+// ---- lists by layer -----------------------------------------------------------------------------------
+
+enum { LAYERS_MOST = 1024 };
+
+static cel_status check_layers(const writer *w) {
+  return w->a->n_layers > LAYERS_MOST ? refuse(w, "so many layers") : CEL_OK;
+}
+
+typedef int32_t of_layer(const cel_arch *a, const cel_layer *l);
+
+static int32_t width_of(const cel_arch *a, const cel_layer *l) { return (void)a, (int32_t)l->inter; }
+static int32_t kv_heads_of(const cel_arch *a, const cel_layer *l) { return l->mixer == CEL_MIXER_ATTENTION ? a->n_kv : 0; }
+static int32_t slides(const cel_arch *a, const cel_layer *l) { return (void)a, l->attention == CEL_ATTENTION_SLIDING; }
+static int32_t is_delta(const cel_arch *a, const cel_layer *l) { return (void)a, l->mixer == CEL_MIXER_DELTA; }
+
+static cel_status put_by_layer(writer *w, const char *suffix, of_layer *of) {
+  int32_t list[LAYERS_MOST];
+  CEL_TRY(check_layers(w));
+  for (int i = 0; i < w->a->n_layers; i++) list[i] = of(w->a, &w->a->layers[i]);
+  cel_gguf_add_i32s(w->h, full(w, suffix), list, w->a->n_layers);
+  return CEL_OK;
+}
+
+static cel_status put_flags_by_layer(writer *w, const char *suffix, of_layer *of) {
+  bool list[LAYERS_MOST];
+  CEL_TRY(check_layers(w));
+  for (int i = 0; i < w->a->n_layers; i++) list[i] = of(w->a, &w->a->layers[i]) != 0;
+  cel_gguf_add_bools(w->h, full(w, suffix), list, w->a->n_layers);
+  return CEL_OK;
 }
 
 // ---- sizes --------------------------------------------------------------------------------------------
@@ -38,29 +70,14 @@ static int64_t width_of_mlp(const writer *w) {
 }
 
 static cel_status put_widths(writer *w) {
-  enum { MOST = 1024 };
-  int32_t list[MOST];
-  if (!has(w, CEL_GGUF_WIDTHS)) {
-    put_int(w, "feed_forward_length", width_of_mlp(w));
-    return CEL_OK;
-  }
-  if (w->a->n_layers > MOST) return refuse(w, "so many layers");
-  for (int i = 0; i < w->a->n_layers; i++) list[i] = (int32_t)w->a->layers[i].inter;
-  cel_gguf_add_i32s(w->h, full(w, "feed_forward_length"), list, w->a->n_layers);
+  if (has(w, CEL_GGUF_WIDTHS)) return put_by_layer(w, "feed_forward_length", width_of);
+  put_int(w, "feed_forward_length", width_of_mlp(w));
   return CEL_OK;
 }
 
 static cel_status put_kv_heads(writer *w) {
-  enum { MOST = 1024 };
-  int32_t list[MOST];
-  const cel_arch *a = w->a;
-  if (!has(w, CEL_GGUF_KV_BY_LAYER)) {
-    put_int(w, "attention.head_count_kv", has(w, CEL_GGUF_LATENT) && !has(w, CEL_GGUF_SPLIT_KV) ? a->n_q : a->n_kv);
-    return CEL_OK;
-  }
-  if (a->n_layers > MOST) return refuse(w, "so many layers");
-  for (int i = 0; i < a->n_layers; i++) list[i] = a->layers[i].mixer == CEL_MIXER_ATTENTION ? a->n_kv : 0;
-  cel_gguf_add_i32s(w->h, full(w, "attention.head_count_kv"), list, a->n_layers);
+  if (has(w, CEL_GGUF_KV_BY_LAYER)) return put_by_layer(w, "attention.head_count_kv", kv_heads_of);
+  put_int(w, "attention.head_count_kv", has(w, CEL_GGUF_LATENT) && !has(w, CEL_GGUF_SPLIT_KV) ? w->a->n_q : w->a->n_kv);
   return CEL_OK;
 }
 
@@ -90,7 +107,7 @@ static void put_norm(writer *w) {
 
 static int count_sliding(const cel_arch *a) {
   int n = 0;
-  for (int i = 0; i < a->n_layers; i++) n += a->layers[i].attention == CEL_ATTENTION_SLIDING;
+  for (int i = 0; i < a->n_layers; i++) n += slides(a, &a->layers[i]);
   return n;
 }
 
@@ -105,23 +122,14 @@ static int find_period(const cel_arch *a) {
   return period;
 }
 
-static cel_status put_list_of_sliding(writer *w) {
-  enum { MOST = 1024 };
-  bool list[MOST];
-  if (w->a->n_layers > MOST) return refuse(w, "so many layers");
-  for (int i = 0; i < w->a->n_layers; i++) list[i] = w->a->layers[i].attention == CEL_ATTENTION_SLIDING;
-  cel_gguf_add_bools(w->h, full(w, "attention.sliding_window_pattern"), list, w->a->n_layers);
-  return CEL_OK;
-}
-
 static cel_status put_window(writer *w) {
   enum { USUAL = 6 };  // Gemma 3's; the others' is their class's
-  bool slides = count_sliding(w->a) > 0;
+  bool some = count_sliding(w->a) > 0;
   if (!has(w, CEL_GGUF_WINDOW)) return CEL_OK;
-  if (slides) put_int(w, "attention.sliding_window", w->a->window);
+  if (some) put_int(w, "attention.sliding_window", w->a->window);
   else if (is_arch(w, "phi3") || is_arch(w, "phimoe")) put_int(w, "attention.sliding_window", 0);
-  if (slides && has(w, CEL_GGUF_WINDOW_LIST)) return put_list_of_sliding(w);
-  int period = slides && is_arch(w, "gemma3") ? find_period(w->a) : USUAL;
+  if (some && has(w, CEL_GGUF_WINDOW_LIST)) return put_flags_by_layer(w, "attention.sliding_window_pattern", slides);
+  int period = some && is_arch(w, "gemma3") ? find_period(w->a) : USUAL;
   if (!period) return refuse(w, "sliding layers in another order than every n-th full");
   if (period != USUAL) put_int(w, "attention.sliding_window_pattern", period);
   return CEL_OK;
@@ -224,10 +232,10 @@ static void tell_of_dynamic(writer *w, const cel_rope *r) {
 static cel_status put_rope(writer *w) {
   const cel_arch *a = w->a;
   const cel_rope *slide = rope_of(a, CEL_ATTENTION_SLIDING), *r = rope_of(a, CEL_ATTENTION_FULL);
-  bool granite = is_arch(w, "granite") || is_arch(w, "granitemoe"), rotated = r || slide;
-  if (granite && (!rotated || !strcmp(a->model_type, "granitemoehybrid"))) cel_gguf_add_bool(w->h, full(w, "rope.scaling.finetuned"), rotated);
+  bool rotated = r || slide;
+  if (is_granite(w) && (!rotated || !strcmp(a->model_type, "granitemoehybrid"))) cel_gguf_add_bool(w->h, full(w, "rope.scaling.finetuned"), rotated);
   if (!r) r = slide;
-  if (!r && granite) r = &a->ropes[0];
+  if (!r && is_granite(w)) r = &a->ropes[0];
   if (!r) return refuse(w, "a model without rotation");
   tell_of_dynamic(w, r);
   put_int(w, "rope.dimension_count", r->dims);
@@ -295,10 +303,9 @@ static void put_gemma_scale(writer *w) {
 
 static void put_scales(writer *w) {
   const cel_arch *a = w->a;
-  bool granite = is_arch(w, "granite") || is_arch(w, "granitemoe"), minicpm = is_arch(w, "minicpm");
   put_gemma_scale(w);
-  if (granite) put_num(w, "attention.scale", a->attn_scale);
-  if (granite || minicpm) {
+  if (is_granite(w)) put_num(w, "attention.scale", a->attn_scale);
+  if (is_granite(w) || is_arch(w, "minicpm")) {
     put_num(w, "embedding_scale", a->embed_mul);
     put_num(w, "residual_scale", a->residual_mul);
     put_num(w, "logit_scale", 1 / a->logit_mul);
@@ -313,29 +320,24 @@ static void put_scales(writer *w) {
 }
 
 static cel_status put_delta(writer *w) {
-  enum { MOST = 1024 };
-  bool list[MOST];
   const cel_arch *a = w->a;
   if (!a->delta.kernel) return CEL_OK;
-  if (a->n_layers > MOST) return refuse(w, "so many layers");
   put_int(w, "ssm.conv_kernel", a->delta.kernel);
   put_int(w, "ssm.state_size", a->delta.d_k);
   put_int(w, "ssm.group_count", a->delta.n_k);
   put_int(w, "ssm.time_step_rank", a->delta.n_v);
   put_int(w, "ssm.inner_size", (int64_t)a->delta.n_v * a->delta.d_v);
-  for (int i = 0; i < a->n_layers; i++) list[i] = a->layers[i].mixer == CEL_MIXER_DELTA;
-  cel_gguf_add_bools(w->h, full(w, "attention.recurrent_layers"), list, a->n_layers);
+  CEL_TRY(put_flags_by_layer(w, "attention.recurrent_layers", is_delta));
   put_int(w, "full_attention_interval", cel_json_int(w->d->config, "full_attention_interval", 4));
   return CEL_OK;
 }
 
 static cel_status put_planes(writer *w) {
-  enum { MOST = 1024 };
-  float list[MOST];
+  float list[LAYERS_MOST];
   const cel_arch *a = w->a;
   int shared = 0;
   if (!a->gemma3n.planes) return CEL_OK;
-  if (a->n_layers > MOST) return refuse(w, "so many layers");
+  CEL_TRY(check_layers(w));
   for (int i = 0; i < a->n_layers; i++) {
     list[i] = a->layers[i].cut ? (float)a->layers[i].sparsity : -INFINITY;
     shared += a->layers[i].kv_shared;

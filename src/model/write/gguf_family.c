@@ -43,29 +43,28 @@ cel_status cel_gguf_family_of(const cel_arch *a, const cel_gguf_arch **out, cel_
                   "GGUF's: GGUF has no architecture for them that is read here", a->family->name, a->model_type);
 }
 
+// Types whose files name experts as another one's do, but for what they have rows of their own for.
+static const struct { const char *model_type, *like; } alike[] = {
+  {"phimoe", "mixtral"}, {"granitemoeshared", "granitemoe"}, {"granitemoehybrid", "granitemoe"},
+  {"qwen3_next", "qwen2_moe"}, {"qwen3_5_moe", "qwen2_moe"}, {"qwen3_5_moe_text", "qwen2_moe"},
+};
+
+// The model_type itself: no other one.
+static const char *type_like(const char *model_type) {
+  for (int i = 0; i < CEL_COUNT(alike); i++) {
+    if (!strcmp(alike[i].model_type, model_type)) return alike[i].like;
+  }
+  return model_type;
+}
+
 static const struct { const char *model_type; cel_weight_role role; const char *form; } forms[] = {
   {"mixtral", CEL_W_EXPERT_GATE, LAYER "block_sparse_moe.experts.{e}.w1"}, {"mixtral", CEL_W_EXPERT_UP, LAYER "block_sparse_moe.experts.{e}.w3"},
   {"mixtral", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.experts.{e}.w2"}, {"mixtral", CEL_W_ROUTER, LAYER "block_sparse_moe.gate"},
-  {"phimoe", CEL_W_EXPERT_GATE, LAYER "block_sparse_moe.experts.{e}.w1"},  {"phimoe", CEL_W_EXPERT_UP, LAYER "block_sparse_moe.experts.{e}.w3"},
-  {"phimoe", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.experts.{e}.w2"},  {"phimoe", CEL_W_ROUTER, LAYER "block_sparse_moe.gate"},
   {"granitemoe", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.output_linear"}, {"granitemoe", CEL_W_ROUTER, LAYER "block_sparse_moe.router.layer"},
-  {"granitemoeshared", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.output_linear"},
-  {"granitemoeshared", CEL_W_ROUTER, LAYER "block_sparse_moe.router.layer"},
-  {"granitemoehybrid", CEL_W_EXPERT_DOWN, LAYER "block_sparse_moe.output_linear"},
-  {"granitemoehybrid", CEL_W_ROUTER, LAYER "block_sparse_moe.router.layer"},
-  {"granitemoehybrid", CEL_W_EXPERT_GATE_UP, LAYER "block_sparse_moe.input_linear"},
   {"granitemoe", CEL_W_EXPERT_GATE_UP, LAYER "block_sparse_moe.input_linear"},
-  {"granitemoeshared", CEL_W_EXPERT_GATE_UP, LAYER "block_sparse_moe.input_linear"},
   {"qwen2_moe", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen2_moe", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
   {"qwen2_moe", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
-  {"qwen3_next", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen3_next", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
-  {"qwen3_next", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
   {"qwen3_next", CEL_W_DELTA_QKVZ, LAYER "linear_attn.in_proj_qkvz"}, {"qwen3_next", CEL_W_DELTA_BA, LAYER "linear_attn.in_proj_ba"},
-  {"qwen3_5_moe", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"}, {"qwen3_5_moe", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
-  {"qwen3_5_moe", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
-  {"qwen3_5_moe_text", CEL_W_SHARED_GATE, LAYER "mlp.shared_expert.gate_proj"},
-  {"qwen3_5_moe_text", CEL_W_SHARED_UP, LAYER "mlp.shared_expert.up_proj"},
-  {"qwen3_5_moe_text", CEL_W_SHARED_DOWN, LAYER "mlp.shared_expert.down_proj"},
   {"exaone_moe", CEL_W_ROUTER_CORRECTION, LAYER "mlp.e_score_correction_bias"},
   {"gpt_oss", CEL_W_ROUTER, LAYER "mlp.router"},
   {"ernie4_5_moe", CEL_W_ROUTER_CORRECTION, LAYER "mlp.moe_statics.e_score_correction_bias"},
@@ -78,8 +77,10 @@ static const struct { cel_weight_role role; const char *form; } apart[] = {
 };
 
 const char *cel_hf_form_of(const char *model_type, cel_weight_role role) {
+  const char *like = type_like(model_type);
   for (int i = 0; i < CEL_COUNT(forms); i++) {
-    if (forms[i].role == role && !strcmp(forms[i].model_type, model_type)) return forms[i].form;
+    if (forms[i].role != role) continue;
+    if (!strcmp(forms[i].model_type, model_type) || !strcmp(forms[i].model_type, like)) return forms[i].form;
   }
   for (int i = 0; i < CEL_COUNT(apart); i++) {
     if (apart[i].role == role) return apart[i].form;
@@ -89,7 +90,7 @@ const char *cel_hf_form_of(const char *model_type, cel_weight_role role) {
 
 // mlx-lm's names of stacks, of LFM2's dense layers beside them, and of Granite 4's MLPs where there are no experts.
 static const struct { const char *model_type; int form; } stacks[] = {
-  {"mixtral", 1}, {"phimoe", 1}, {"granitemoe", 1}, {"granitemoeshared", 1}, {"granitemoehybrid", 1}, {"lfm2_moe", 2}, {"gpt_oss", 3}, {"dots1", 3},
+  {"mixtral", 1}, {"granitemoe", 1}, {"lfm2_moe", 2}, {"gpt_oss", 3}, {"dots1", 3},
 };
 static const struct { const char *model_type; int form; } dense[] = {{"lfm2_moe", 4}, {"granitemoehybrid", 5}};
 
@@ -107,7 +108,7 @@ const char *cel_mlx_form_of(const char *model_type, cel_weight_role role) {
   }
   if (part < 3) form = 0;
   for (int i = 0; i < CEL_COUNT(stacks) && part < 3; i++) {
-    if (!strcmp(stacks[i].model_type, model_type)) form = stacks[i].form;
+    if (!strcmp(stacks[i].model_type, type_like(model_type))) form = stacks[i].form;
   }
   return form < 0 ? NULL : forms_of[form][part % 3];
 }

@@ -129,6 +129,9 @@ CEL_MUST_CHECK cel_status cel_parse_int_list(cel_parse *p);
 CEL_MUST_CHECK cel_status cel_parse_ints_attr(cel_parse *p, const char *name);  // the same, as an attribute
 CEL_MUST_CHECK cel_status cel_parse_enum_attr(cel_parse *p, const char *name);  // EQ
 CEL_MUST_CHECK cel_status cel_parse_enum_list_attr(cel_parse *p, const char *name);  // [DEFAULT, HIGHEST]
+// What a token says, as a C string in the module's arena: a text in quotes without them, a symbol without its @, or a word. `what`
+// names it where a zero byte is refused.
+CEL_MUST_CHECK cel_status cel_parse_plain_text(cel_parse *p, cel_str token, const char *what, const char **out);
 // The text of a name: a WORD, or a STRING undone; in the module's arena.
 CEL_MUST_CHECK cel_status cel_parse_name_text(cel_parse *p, const char **out);
 // The same for a SYMBOL, without @.

@@ -186,19 +186,22 @@ cel_status cel_parse_enum_list_attr(cel_parse *p, const char *name) {
 
 // ---- texts -------------------------------------------------------------------------------------
 
-static cel_status plain_text(cel_parse *p, const char **out, const char *what) {
-  const char *where = p->lex.text.p;
+cel_status cel_parse_plain_text(cel_parse *p, cel_str token, const char *what, const char **out) {
   cel_buf_clear(&p->text);
-  if (p->lex.text.p[p->lex.text.n - 1] == '"') {
-    CEL_TRY(cel_lex_string(&p->lex, p->lex.text, &p->text));
+  if (token.p[token.n - 1] == '"') {
+    CEL_TRY(cel_lex_string(&p->lex, token, &p->text));
   } else {
-    size_t sigil = p->lex.kind == CEL_TOK_SYMBOL;
-    cel_buf_add(&p->text, p->lex.text.p + sigil, p->lex.text.n - sigil);
+    size_t sigil = token.p[0] == '@';
+    cel_buf_add(&p->text, token.p + sigil, token.n - sigil);
   }
   cel_str s = cel_buf_str(&p->text);
-  if (memchr(s.p, 0, s.n)) return cel_lex_fail_at(&p->lex, where, CEL_UNSUPPORTED, "a zero byte in %s is not supported", what);
+  if (memchr(s.p, 0, s.n)) return cel_lex_fail_at(&p->lex, token.p, CEL_UNSUPPORTED, "a zero byte in %s is not supported", what);
   *out = p->text.failed ? NULL : cel_arena_dup(&p->m->arena, s.p, s.n);
-  if (!*out) return cel_parse_oom(p);
+  return *out ? CEL_OK : cel_parse_oom(p);
+}
+
+static cel_status take_text(cel_parse *p, const char **out, const char *what) {
+  CEL_TRY(cel_parse_plain_text(p, p->lex.text, what, out));
   cel_lex_next(&p->lex);
   return CEL_OK;
 }
@@ -206,12 +209,12 @@ static cel_status plain_text(cel_parse *p, const char **out, const char *what) {
 cel_status cel_parse_name_text(cel_parse *p, const char **out) {
   if (p->lex.kind != CEL_TOK_WORD && p->lex.kind != CEL_TOK_STRING)
     return cel_lex_expected(&p->lex, "the name of an attribute");
-  return plain_text(p, out, "a name");
+  return take_text(p, out, "a name");
 }
 
 cel_status cel_parse_symbol(cel_parse *p, const char **out, const char *what) {
   if (p->lex.kind != CEL_TOK_SYMBOL) return cel_lex_expected(&p->lex, what);
-  return plain_text(p, out, "a symbol");
+  return take_text(p, out, "a symbol");
 }
 
 static cel_status string_attr(cel_parse *p, const char *name, cel_hlo_attr **out) {

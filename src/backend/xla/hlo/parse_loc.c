@@ -25,11 +25,8 @@ static cel_status named_location(cel_parse *p, location *out) {
   cel_str quoted = p->lex.text;
   cel_lex_next(&p->lex);
   if (cel_lex_take(&p->lex, ':')) return file_place(p);
-  cel_buf_clear(&p->text);
-  CEL_TRY(cel_lex_string(&p->lex, quoted, &p->text));
-  if (p->text.n && memchr(p->text.p, 0, p->text.n))
-    return cel_lex_fail_at(&p->lex, quoted.p, CEL_UNSUPPORTED, "a zero byte in the name of a location is not supported");
-  if (p->text.n && !(out->path = cel_arena_dup(&p->m->arena, p->text.p, p->text.n))) return cel_parse_oom(p);
+  CEL_TRY(cel_parse_plain_text(p, quoted, "the name of a location", &out->path));
+  if (!*out->path) out->path = NULL;
   if (!cel_lex_take(&p->lex, '(')) return CEL_OK;
   CEL_TRY(any_location(p, &inner));
   return cel_lex_need(&p->lex, ')', "')' behind a location");

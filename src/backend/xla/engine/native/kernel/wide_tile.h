@@ -68,23 +68,18 @@ static CEL_ALWAYS_INLINE void cel_wide_one(const cel_linear *w, const uint8_t *p
   else cel_wide_plain_rows(w, CEL_LIN_BF16, x, y, begin, end, plain);
 }
 
-static CEL_ALWAYS_INLINE void cel_wide_four_rows(const cel_wide_tile *t, int n_tokens, cel_wide_multiply *multiply) {
-  if (n_tokens == 3) multiply(t, 4, 3);
-  else if (n_tokens == 2) multiply(t, 4, 2);
-  else multiply(t, 4, 1);
-}
-
-static CEL_ALWAYS_INLINE void cel_wide_one_row(const cel_wide_tile *t, int n_tokens, cel_wide_multiply *multiply) {
-  if (n_tokens == 3) multiply(t, 1, 3);
-  else if (n_tokens == 2) multiply(t, 1, 2);
-  else multiply(t, 1, 1);
+// n_rows is a constant where this is called, and so is n_tokens where the tile is.
+static CEL_ALWAYS_INLINE void cel_wide_pass(const cel_wide_tile *t, int n_rows, int n_tokens, cel_wide_multiply *multiply) {
+  if (n_tokens == 3) multiply(t, n_rows, 3);
+  else if (n_tokens == 2) multiply(t, n_rows, 2);
+  else multiply(t, n_rows, 1);
 }
 
 static CEL_ALWAYS_INLINE void cel_wide_rows(cel_wide_tile t, int64_t n_rows, int n_tokens, cel_wide_multiply *multiply) {
   for (int64_t step; n_rows > 0; n_rows -= step) {
     step = n_rows >= 4 ? 4 : 1;
-    if (step == 4) cel_wide_four_rows(&t, n_tokens, multiply);
-    else cel_wide_one_row(&t, n_tokens, multiply);
+    if (step == 4) cel_wide_pass(&t, 4, n_tokens, multiply);
+    else cel_wide_pass(&t, 1, n_tokens, multiply);
     t.rows += step * t.row_stride;
     t.sums += step * 8;
     t.y += step;
