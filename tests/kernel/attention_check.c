@@ -43,8 +43,6 @@ static void attend_f64(const cel_attention *a, int64_t i, int h, double *out) {
   for (int c = 0; c < a->dv; c++) out[c] /= total;
 }
 
-static const char *const kv_names[] = {"f32", "f16", "i16"};
-
 static void run(const cel_kernels *k, const cel_attention *a, int64_t step, void *scratch) {
   int64_t items = cel_attention_items(a);
   for (int64_t i = 0; i < items; i += step) k->attention(a, i, CEL_MIN(i + step, items), scratch);
@@ -63,10 +61,10 @@ static void against(check *c, const cel_attention *a, const shape *s, const floa
     }
   expect(c, worst <= 4e-6 && worst_scalar <= 4e-6,  // |v| < 2
          "attention %s heads %d/%d d %d/%d n %d start %d slots %d window %d softcap %g: off by %g, from scalar by %g",
-         kv_names[a->kv], s->n_q, s->n_kv, s->d, a->dv, s->n, s->start, s->slots, s->window, (double)s->softcap, worst, worst_scalar);
+         kv_name(a->kv), s->n_q, s->n_kv, s->d, a->dv, s->n, s->start, s->slots, s->window, (double)s->softcap, worst, worst_scalar);
 }
 
-// Chunks of the same tokens, and items one by one.
+// Chunks of the same tokens, and items one by one, for other numbers of workers.
 static void same_bits_any_way(check *c, const cel_attention *a, const shape *s, const float *whole) {
   static const int chunks[] = {1, 7, 16, 64};
   int64_t width = (int64_t)a->n_q * a->dv;
@@ -81,6 +79,7 @@ static void same_bits_any_way(check *c, const cel_attention *a, const shape *s, 
       part.out = out + t * width;
       part.positions += t;
       part.slots += t * a->slot_step;
+      part.workers = 1 << i;  // other heads go together
       run(c->now, &part, 1 + i, scratch);
     }
     int64_t at = first_difference(out, whole, a->n * width);

@@ -103,21 +103,20 @@ static void bench_pack(const cel_kernels *k) {
   free(packed);
 }
 
-static void bench_attention(const cel_kernels *k, int n, int context, int d, cel_kv kv) {
-  enum { HEADS = 9, KV = 3 };
+static void bench_attention(const cel_kernels *k, int heads, int kv_heads, int n, int context, int d, cel_kv kv) {
   int64_t cap = context + n;
   check c = {.random = 1};
-  float *q = must((size_t)(n * HEADS * d) * 4), *out = must((size_t)(n * HEADS * d) * 4);
-  float *keys = must((size_t)(cap * KV * d) * 4), *values = must((size_t)(cap * KV * d) * 4);
+  float *q = must((size_t)(n * heads * d) * 4), *out = must((size_t)(n * heads * d) * 4);
+  float *keys = must((size_t)(cap * kv_heads * d) * 4), *values = must((size_t)(cap * kv_heads * d) * 4);
   int32_t slot = 0, *positions = must((size_t)n * 4);
-  for (int64_t i = 0; i < cap * KV * d; i++) keys[i] = values[i] = normal(&c);
-  for (int i = 0; i < n * HEADS * d; i++) q[i] = normal(&c);
+  for (int64_t i = 0; i < cap * kv_heads * d; i++) keys[i] = values[i] = normal(&c);
+  for (int i = 0; i < n * heads * d; i++) q[i] = normal(&c);
   double keys_read = 0;
   for (int i = 0; i < n; i++) keys_read += (positions[i] = context + i) + 1;
   cel_attention a = {.q = q, .out = out, .k = keys, .v = values, .kv = kv, .width = cel_kv_width(kv, d),
-                     .head_stride = cap * cel_kv_width(kv, d), .slots = &slot, .positions = positions, .n = n, .n_q = HEADS, .n_kv = KV, .d = d, .scale = 0.1f};
-  int16_t *narrow[2] = {must((size_t)(cap * KV * (d + 2)) * 2), must((size_t)(cap * KV * (d + 2)) * 2)};
-  for (int64_t i = 0; kv != CEL_KV_F32 && i < cap * KV; i++) {
+                     .head_stride = cap * cel_kv_width(kv, d), .slots = &slot, .positions = positions, .n = n, .n_q = heads, .n_kv = kv_heads, .d = d, .scale = 0.1f};
+  int16_t *narrow[2] = {must((size_t)(cap * kv_heads * (d + 2)) * 2), must((size_t)(cap * kv_heads * (d + 2)) * 2)};
+  for (int64_t i = 0; kv != CEL_KV_F32 && i < cap * kv_heads; i++) {
     for (int j = 0; j < 2; j++) {
       const float *x = (j ? values : keys) + i * d;
       if (kv == CEL_KV_F16) k->narrow_f16((uint16_t *)narrow[j] + i * d, x, d);
@@ -131,8 +130,8 @@ static void bench_attention(const cel_kernels *k, int n, int context, int d, cel
   int rounds = 0;
   for (; cel_now_ms() - start < 200; rounds++) k->attention(&a, 0, cel_attention_items(&a), scratch);
   double s = (cel_now_ms() - start) * 1e-3 / rounds;
-  printf("attention %s heads %d/%d d %d, %d tokens at %d: %.1f us, %.1f GFLOP/s\n", kv == CEL_KV_F32 ? "f32" : kv == CEL_KV_F16 ? "f16" : "i16", HEADS, KV, d, n, context, s * 1e6,
-         4 * HEADS * d * keys_read / s * 1e-9);
+  printf("attention %s heads %d/%d d %d, %d tokens at %d: %.1f us, %.1f GFLOP/s\n", kv_name(kv), heads, kv_heads, d, n, context, s * 1e6,
+         4 * heads * d * keys_read / s * 1e-9);
   free(q);
   free(out);
   free(keys);
@@ -170,9 +169,13 @@ void bench(const cel_kernels *k, const char *filter) {
   if (*filter && strcmp(filter, "attention") != 0 && strcmp(filter, "pack") != 0) return;
   bench_pack(k);
   for (int kv = CEL_KV_F32; kv <= CEL_KV_I16; kv++) {
-    bench_attention(k, 1, 511, 64, (cel_kv)kv);
-    bench_attention(k, 1, 4095, 64, (cel_kv)kv);
-    bench_attention(k, 512, 0, 64, (cel_kv)kv);
-    bench_attention(k, 256, 1024, 128, (cel_kv)kv);
+    bench_attention(k, 9, 3, 1, 511, 64, (cel_kv)kv);
+    bench_attention(k, 4, 1, 1, 511, 256, (cel_kv)kv);
+    bench_attention(k, 16, 8, 1, 511, 128, (cel_kv)kv);
+    bench_attention(k, 32, 8, 1, 511, 64, (cel_kv)kv);
+    bench_attention(k, 32, 4, 1, 511, 128, (cel_kv)kv);
+    bench_attention(k, 9, 3, 1, 4095, 64, (cel_kv)kv);
+    bench_attention(k, 9, 3, 512, 0, 64, (cel_kv)kv);
+    bench_attention(k, 9, 3, 256, 1024, 128, (cel_kv)kv);
   }
 }

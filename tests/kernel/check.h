@@ -24,6 +24,8 @@ void *guarded(size_t bytes);
 float *guarded_floats(int64_t n);
 void release_all(void);
 
+static inline const char *kv_name(cel_kv kv) { return kv == CEL_KV_F32 ? "f32" : kv == CEL_KV_F16 ? "f16" : "i16"; }
+
 uint32_t random_bits(check *c);
 float uniform(check *c);  // [-1, 1)
 float normal(check *c);   // about a normal distribution

@@ -133,6 +133,7 @@ static void run_attention(const member *m, const cel_step *s) {
   a.positions = at(m, s->in[4]);
   if (s->n_in > 6) a.sinks = at(m, s->in[6]);
   a.out = at(m, s->out[0]);
+  a.workers = m->n;
   // Late queries see more keys than early ones: items are dealt out in turn, not in halves.
   int64_t items = cel_attention_items(&a);
   for (int64_t i = m->index; i < items; i += m->n) m->r->plan->kernels.attention(&a, i, i + 1, m->scratch);

@@ -34,14 +34,25 @@ static inline int cel_attention_heads(int group, int most) {
   return heads;
 }
 
-// As many query heads of a kv head go together as there are enough items without cutting them further.
+// What one worker does at most, in units of a row against a key: the items that fall to it, each its rows and about one more for
+// reading and widening keys and values.
+static inline int64_t cel_attention_cost(const cel_attention *a, const cel_attention_split *s, int heads) {
+  const int64_t items = s->token_blocks * (a->n_q / heads), workers = a->workers > 1 ? a->workers : 1;
+  return (items + workers - 1) / workers * (s->tokens * heads + 1);
+}
+
+// As many query heads of a kv head go together as leave no worker behind.
 static inline cel_attention_split cel_attention_split_of(const cel_attention *a) {
   cel_attention_split s;
   int group = a->n_q / a->n_kv;
   s.heads = cel_attention_heads(group, CEL_ATTENTION_ROWS);
   s.tokens = a->slot_step == 0 ? CEL_ATTENTION_ROWS / s.heads : 1;
+  if (s.tokens > a->n) s.tokens = a->n;
   s.token_blocks = (a->n + s.tokens - 1) / s.tokens;
-  while (s.heads > 1 && s.token_blocks * (a->n_q / s.heads) < 8) s.heads = cel_attention_heads(group, s.heads - 1);
+  for (int heads = s.heads; heads > 1;) {
+    heads = cel_attention_heads(group, heads - 1);
+    if (cel_attention_cost(a, &s, heads) < cel_attention_cost(a, &s, s.heads)) s.heads = heads;
+  }
   s.head_blocks = a->n_q / s.heads;
   return s;
 }

@@ -94,9 +94,10 @@ typedef struct cel_attention {
   float scale, softcap;
   int64_t window;
   const float *sinks;        // [n_q] one more logit of each head, whose share of the softmax nobody gets; NULL: none
+  int workers;               // how many share the items, in turn; 0: one
 } cel_attention;
-// Work items of one call (some split over tokens and heads, the kernel's choice; bits do not depend on
-// it). attention(a, begin, end, scratch) does items [begin, end). Pure.
+// Work items of one call (some split over tokens and heads, the kernel's choice by how many workers there are; bits do not
+// depend on it). attention(a, begin, end, scratch) does items [begin, end). Pure.
 int64_t cel_attention_items(const cel_attention *a);
 int64_t cel_attention_scratch_bytes(const cel_attention *a);  // per thread, a multiple of 64
 

@@ -1,6 +1,6 @@
-// AVX2: attention. The rows (token, query head) of a block walk the key tiles together, two at a time where
-// both see the whole tile. A score is summed in eight lanes over d however many keys and rows go along, and
-// p.v runs over the keys in order: no bit depends on the block.
+// AVX2: attention. The rows (token, query head) of a block walk the key tiles together, up to four at a time where they see the
+// same keys of a tile. A score is summed in eight lanes over d however many keys and rows go along, and p.v runs over the keys in
+// order: no bit depends on the block.
 #include "backend/xla/engine/native/kernel/kernel.h"
 
 #if defined(__x86_64__)
@@ -63,38 +63,58 @@ static CEL_ALWAYS_INLINE __m128 kv4(kv t, int64_t i) {
 }
 static CEL_ALWAYS_INLINE __m256 key4(kv k, int64_t i) { return _mm256_zextps128_ps256(kv4(k, i)); }
 
-static CEL_ALWAYS_INLINE __m256 dots8(const float *q, kv k, int d) {
-  __m256 acc[8];
-  for (int j = 0; j < 8; j++) acc[j] = _mm256_setzero_ps();
+typedef struct row {
+  const float *q;
+  float *out;
+  int64_t begin, end;  // its keys
+  float most, total;
+} row;
+
+// Rows that go along are a constant wherever functions are inlined: with one, eight keys or vectors of columns at a time,
+// with two of them four, else two. Sums fill eight registers.
+enum { MOST_ROWS = 4 };
+#define PER_ROW(n) ((n) == 1 ? 8 : (n) == 2 ? 4 : 2)
+
+// v, in a register: not read again for each of n rows. With two of them compilers do well alone.
+static CEL_ALWAYS_INLINE __m256 loaded(__m256 v, int n) {
+  if (n > 2) __asm__("" : "+x"(v));
+  return v;
+}
+
+// Rows against the keys at k, those of a row next to each other in lanes.
+static CEL_ALWAYS_INLINE __m256 dots(const row *r, int n, kv k, int d) {
+  const int keys = PER_ROW(n);
+  __m256 acc[8], x[MOST_ROWS];
+  for (int i = 0; i < 8; i++) acc[i] = _mm256_setzero_ps();
   int c = 0;
   for (; c + 8 <= d; c += 8) {
-    __m256 x = _mm256_loadu_ps(q + c);
-    for (int j = 0; j < 8; j++) acc[j] = _mm256_fmadd_ps(x, kv8(k, j * k.width + c), acc[j]);
+    for (int i = 0; i < n; i++) x[i] = loaded(_mm256_loadu_ps(r[i].q + c), n);
+    for (int j = 0; j < keys; j++) {
+      __m256 key = loaded(kv8(k, j * k.width + c), n);
+      for (int i = 0; i < n; i++) acc[i * keys + j] = _mm256_fmadd_ps(x[i], key, acc[i * keys + j]);
+    }
   }
   if (c < d)
-    for (int j = 0; j < 8; j++) acc[j] = _mm256_fmadd_ps(load4(q + c), key4(k, j * k.width + c), acc[j]);
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < keys; j++)
+        acc[i * keys + j] = _mm256_fmadd_ps(load4(r[i].q + c), key4(k, j * k.width + c), acc[i * keys + j]);
   return reduce8x8(acc);
 }
 
-// Four keys against two queries: lanes 0..3 for the one, 4..7 for the other.
-static CEL_ALWAYS_INLINE __m256 dots2x4(const float *q0, const float *q1, kv k, int d) {
-  __m256 acc[8];
-  for (int j = 0; j < 8; j++) acc[j] = _mm256_setzero_ps();
-  int c = 0;
-  for (; c + 8 <= d; c += 8) {
-    __m256 x0 = _mm256_loadu_ps(q0 + c), x1 = _mm256_loadu_ps(q1 + c);
-    for (int j = 0; j < 4; j++) {
-      __m256 y = kv8(k, j * k.width + c);
-      acc[j] = _mm256_fmadd_ps(x0, y, acc[j]);
-      acc[j + 4] = _mm256_fmadd_ps(x1, y, acc[j + 4]);
-    }
+static CEL_ALWAYS_INLINE void store_dots(float (*s)[TILE], int n, int j, __m256 dots) {
+  __m128 low = _mm256_castps256_ps128(dots), high = _mm256_extractf128_ps(dots, 1);
+  switch (n) {
+    case 1: _mm256_storeu_ps(s[0] + j, dots); break;
+    case 2:
+      _mm_storeu_ps(s[0] + j, low);
+      _mm_storeu_ps(s[1] + j, high);
+      break;
+    default:
+      _mm_storel_pi((void *)(s[0] + j), low);
+      _mm_storeh_pi((void *)(s[1] + j), low);
+      _mm_storel_pi((void *)(s[2] + j), high);
+      if (n > 3) _mm_storeh_pi((void *)(s[3] + j), high);
   }
-  if (c < d)
-    for (int j = 0; j < 4; j++) {
-      acc[j] = _mm256_fmadd_ps(load4(q0 + c), key4(k, j * k.width + c), acc[j]);
-      acc[j + 4] = _mm256_fmadd_ps(load4(q1 + c), key4(k, j * k.width + c), acc[j + 4]);
-    }
-  return reduce8x8(acc);
 }
 
 static CEL_ALWAYS_INLINE float dot1(const float *q, kv k, int d) {
@@ -105,24 +125,17 @@ static CEL_ALWAYS_INLINE float dot1(const float *q, kv k, int d) {
   return reduce8(acc);
 }
 
-// s[0..64) = q.k of a tile at k; keys outside [j0, j1) get -infinity and are not read. The values come next.
-static CEL_ALWAYS_INLINE void scores(const float *q, kv k, kv v, int d, int j0, int j1, float *s) {
-  for (int j = 0; j < TILE; j += 8) {
-    fetch(v, j, 8 * v.width);
-    if (j >= j0 && j + 8 <= j1) {
-      _mm256_storeu_ps(s + j, dots8(q, kv_at(k, j, 0), d));
+// s[row][0..64) = q.k of a tile at k; keys outside [j0, j1) get -infinity and are not read. The values come next.
+static CEL_ALWAYS_INLINE void scores(const row *r, int n, kv k, kv v, int d, int j0, int j1, float (*s)[TILE]) {
+  const int keys = PER_ROW(n);
+  for (int j = 0; j < TILE; j += keys) {
+    fetch(v, j, keys * v.width);
+    if (j >= j0 && j + keys <= j1) {
+      store_dots(s, n, j, dots(r, n, kv_at(k, j, 0), d));
       continue;
     }
-    for (int i = j; i < j + 8; i++) s[i] = i >= j0 && i < j1 ? dot1(q, kv_at(k, i, 0), d) : -INFINITY;
-  }
-}
-
-static CEL_ALWAYS_INLINE void scores2(const float *q0, const float *q1, kv k, kv v, int d, float *s0, float *s1) {
-  for (int j = 0; j < TILE; j += 4) {
-    fetch(v, j, 4 * v.width);
-    __m256 both = dots2x4(q0, q1, kv_at(k, j, 0), d);
-    _mm_storeu_ps(s0 + j, _mm256_castps256_ps128(both));
-    _mm_storeu_ps(s1 + j, _mm256_extractf128_ps(both, 1));
+    for (int i = 0; i < n; i++)
+      for (int at = j; at < j + keys; at++) s[i][at] = at >= j0 && at < j1 ? dot1(r[i].q, kv_at(k, at, 0), d) : -INFINITY;
   }
 }
 
@@ -159,39 +172,24 @@ static float weights(float *s, float most) {
   return reduce8(sum);
 }
 
-// out[0..8n) = out * keep + sum over j of p[j] * v[j][0..8n). The columns of `next` come next: keys of the tile behind.
-static CEL_ALWAYS_INLINE void add_values(float *out, const float *p, kv v, kv next, int j0, int j1, float keep, int n) {
+// out[c..c + 8 columns) = out * keep + sum over j of s[row][j] * v[j][0..8 columns) for each row. The columns of `next` come next: keys
+// of the tile behind.
+static CEL_ALWAYS_INLINE void add_values(const row *r, int n, int c, float (*s)[TILE], kv v, kv next, int j0, int j1, const float *keep,
+                                         int columns) {
   __m256 acc[8];
-  for (int c = 0; c < n; c++) acc[c] = _mm256_mul_ps(_mm256_loadu_ps(out + 8 * c), set8(keep));
+  for (int i = 0; i < n; i++)
+    for (int x = 0; x < columns; x++) acc[i * columns + x] = _mm256_mul_ps(_mm256_loadu_ps(r[i].out + c + 8 * x), set8(keep[i]));
   for (int j = j0; j < j1; j++) {
-    __m256 w = _mm256_broadcast_ss(p + j);
-    fetch(next, j, 8 * n);
-    for (int c = 0; c < n; c++) acc[c] = _mm256_fmadd_ps(w, kv8(v, j * v.width + 8 * c), acc[c]);
-  }
-  for (int c = 0; c < n; c++) _mm256_storeu_ps(out + 8 * c, acc[c]);
-}
-
-// Two rows, 32 columns, all keys of the tile.
-static CEL_ALWAYS_INLINE void add_values2(float *out0, float *out1, const float *p0, const float *p1, kv v, kv next,
-                                          float keep0, float keep1) {
-  __m256 acc[8];
-  for (int c = 0; c < 4; c++) {
-    acc[c] = _mm256_mul_ps(_mm256_loadu_ps(out0 + 8 * c), set8(keep0));
-    acc[c + 4] = _mm256_mul_ps(_mm256_loadu_ps(out1 + 8 * c), set8(keep1));
-  }
-  for (int j = 0; j < TILE; j++) {
-    __m256 w0 = _mm256_broadcast_ss(p0 + j), w1 = _mm256_broadcast_ss(p1 + j);
-    fetch(next, j, 32);
-    for (int c = 0; c < 4; c++) {
-      __m256 x = kv8(v, j * v.width + 8 * c);
-      acc[c] = _mm256_fmadd_ps(w0, x, acc[c]);
-      acc[c + 4] = _mm256_fmadd_ps(w1, x, acc[c + 4]);
+    __m256 w[MOST_ROWS];
+    fetch(next, j, 8 * columns);
+    for (int i = 0; i < n; i++) w[i] = loaded(_mm256_broadcast_ss(s[i] + j), n);
+    for (int x = 0; x < columns; x++) {
+      __m256 value = loaded(kv8(v, j * v.width + 8 * x), n);
+      for (int i = 0; i < n; i++) acc[i * columns + x] = _mm256_fmadd_ps(w[i], value, acc[i * columns + x]);
     }
   }
-  for (int c = 0; c < 4; c++) {
-    _mm256_storeu_ps(out0 + 8 * c, acc[c]);
-    _mm256_storeu_ps(out1 + 8 * c, acc[c + 4]);
-  }
+  for (int i = 0; i < n; i++)
+    for (int x = 0; x < columns; x++) _mm256_storeu_ps(r[i].out + c + 8 * x, acc[i * columns + x]);
 }
 
 static CEL_ALWAYS_INLINE void add_values4(float *out, const float *p, kv v, int j0, int j1, float keep) {
@@ -200,26 +198,20 @@ static CEL_ALWAYS_INLINE void add_values4(float *out, const float *p, kv v, int 
   _mm_storeu_ps(out, acc);
 }
 
-// n columns of rows d apart.
-static CEL_ALWAYS_INLINE void add_columns(float *out, const float *p, kv v, kv next, int n, int j0, int j1, float keep) {
+// All dv columns; `k`: the keys of this tile.
+static CEL_ALWAYS_INLINE void add_columns(const row *r, int n, float (*s)[TILE], kv k, kv v, int dv, int j0, int j1, const float *keep) {
+  const int columns = PER_ROW(n);
   int c = 0;
-  for (; c + 64 <= n; c += 64) add_values(out + c, p, kv_at(v, 0, c), kv_at(next, 0, c), j0, j1, keep, 8);
-  if (c + 32 <= n) {
-    add_values(out + c, p, kv_at(v, 0, c), kv_at(next, 0, c), j0, j1, keep, 4);
-    c += 32;
+  for (; c + 8 * columns <= dv; c += 8 * columns)
+    add_values(r, n, c, s, kv_at(v, 0, c), kv_at(k, TILE, c), j0, j1, keep, columns);
+  for (int i = 0; i < n; i++) {
+    int rest = c;
+    for (; rest + 8 <= dv; rest += 8) add_values(r + i, 1, rest, s + i, kv_at(v, 0, rest), kv_at(k, TILE, rest), j0, j1, keep + i, 1);
+    if (rest < dv) add_values4(r[i].out + rest, s[i], kv_at(v, 0, rest), j0, j1, keep[i]);
   }
-  for (; c + 8 <= n; c += 8) add_values(out + c, p, kv_at(v, 0, c), kv_at(next, 0, c), j0, j1, keep, 1);
-  if (c < n) add_values4(out + c, p, kv_at(v, 0, c), j0, j1, keep);
 }
 
 static float exp1(float x) { return _mm256_cvtss_f32(exp8(set8(x))); }
-
-typedef struct row {
-  const float *q;
-  float *out;
-  int64_t begin, end;  // its keys
-  float most, total;
-} row;
 
 // Turns the products of one tile into weights; returns by how much what was summed so far shrinks.
 static float join_tile(const cel_attention *a, row *r, const cel_attention_scratch *steps, float *s) {
@@ -235,32 +227,25 @@ static float join_tile(const cel_attention *a, row *r, const cel_attention_scrat
   return keep;
 }
 
-static CEL_ALWAYS_INLINE void attend_tile(const cel_attention *a, row *r, int64_t tile, kv k, kv v,
-                                          const cel_attention_scratch *steps, float *s) {
-  int j0 = (int)(r->begin > tile ? r->begin - tile : 0), j1 = (int)(r->end - tile < TILE ? r->end - tile : TILE);
+static int first_key(const row *r, int64_t tile) { return (int)CEL_MAX(r->begin - tile, 0); }
+static int past_key(const row *r, int64_t tile) { return (int)CEL_MIN(r->end - tile, TILE); }
+
+// n rows that see the same keys of the tile.
+static CEL_ALWAYS_INLINE void attend_together(const cel_attention *a, row *r, int n, int64_t tile, kv k, kv v,
+                                              const cel_attention_scratch *steps, float (*s)[TILE]) {
+  const int j0 = first_key(r, tile), j1 = past_key(r, tile);
+  float keep[MOST_ROWS];
   if (j0 >= j1) return;
-  scores(r->q, k, v, a->d, j0, j1, s);
-  float keep = join_tile(a, r, steps, s);
-  add_columns(r->out, s, v, kv_at(k, TILE, 0), a->dv, j0, j1, keep);
+  scores(r, n, k, v, a->d, j0, j1, s);
+  for (int i = 0; i < n; i++) keep[i] = join_tile(a, &r[i], steps, s[i]);
+  add_columns(r, n, s, k, v, a->dv, j0, j1, keep);
 }
 
-static bool sees_all(const row *r, int64_t tile) { return r->begin <= tile && r->end >= tile + TILE; }
-
-// Rows r[0] and r[1].
-static CEL_ALWAYS_INLINE void attend_two(const cel_attention *a, row *r, int64_t tile, kv k, kv v,
-                                         const cel_attention_scratch *steps, float *s0, float *s1) {
-  if (!sees_all(&r[0], tile) || !sees_all(&r[1], tile)) {
-    attend_tile(a, &r[0], tile, k, v, steps, s0);
-    attend_tile(a, &r[1], tile, k, v, steps, s1);
-    return;
-  }
-  scores2(r[0].q, r[1].q, k, v, a->d, s0, s1);
-  float keep0 = join_tile(a, &r[0], steps, s0), keep1 = join_tile(a, &r[1], steps, s1);
-  int c = 0;
-  for (; c + 32 <= a->dv; c += 32) add_values2(r[0].out + c, r[1].out + c, s0, s1, kv_at(v, 0, c), kv_at(k, TILE, c), keep0, keep1);
-  if (c == a->dv) return;
-  add_columns(r[0].out + c, s0, kv_at(v, 0, c), kv_at(k, TILE, c), a->dv - c, 0, TILE, keep0);
-  add_columns(r[1].out + c, s1, kv_at(v, 0, c), kv_at(k, TILE, c), a->dv - c, 0, TILE, keep1);
+// How many rows from r on, of at most n, see what r sees of the tile.
+static int alike(const row *r, int n, int64_t tile) {
+  int i = 1;
+  while (i < n && first_key(&r[i], tile) == first_key(r, tile) && past_key(&r[i], tile) == past_key(r, tile)) i++;
+  return i;
 }
 
 static void finish(const row *r, int d) {
@@ -323,31 +308,36 @@ static void load_steps(kv t, int d, int64_t first, int64_t past, float *step) {
   for (int64_t j = first; j < past; j++) step[j] = cel_attention_step(element(t, j * t.width), d);
 }
 
-static CEL_ALWAYS_INLINE void attend_rows(const cel_attention *a, row *rows, int n, int64_t tile, kv k, kv v,
+// `most` rows at a time: as many as share what is widened on the way.
+static CEL_ALWAYS_INLINE void attend_rows(const cel_attention *a, row *rows, int n, int most, int64_t tile, kv k, kv v,
                                           cel_attention_scratch *scratch) {
-  int i = 0;
-  for (; i + 2 <= n; i += 2) attend_two(a, &rows[i], tile, k, v, scratch, scratch->s[i], scratch->s[i + 1]);
-  if (i < n) attend_tile(a, &rows[i], tile, k, v, scratch, scratch->s[i]);
+  for (int i = 0, taken; i < n; i += taken) {
+    taken = alike(rows + i, CEL_MIN(most, n - i), tile);
+    switch (taken) {
+      case 1: attend_together(a, rows + i, 1, tile, k, v, scratch, scratch->s + i); break;
+      case 2: attend_together(a, rows + i, 2, tile, k, v, scratch, scratch->s + i); break;
+      case 3: if (most >= 3) attend_together(a, rows + i, 3, tile, k, v, scratch, scratch->s + i); break;
+      case 4: if (most >= 4) attend_together(a, rows + i, 4, tile, k, v, scratch, scratch->s + i); break;
+    }
+  }
 }
 
 // A tile for few rows comes from memory and is widened as it is read. For more of them what they see of it is widened once.
-enum { FEW_ROWS = 2 };
-
 static CEL_ALWAYS_INLINE void attend_kept(const cel_attention *a, row *rows, int n, int64_t tile, int64_t first, int64_t past, kv k,
                                           kv v, cel_attention_scratch *scratch) {
   if (k.kind == CEL_KV_I16) {
     load_steps(k, a->d, first, past, scratch->k_step);
     load_steps(v, a->d, first, past, scratch->v_step);
   }
-  if (n <= FEW_ROWS || k.kind == CEL_KV_F32) {
-    k.cold = v.cold = n <= FEW_ROWS;
-    attend_rows(a, rows, n, tile, k, v, scratch);
+  if (n <= MOST_ROWS || k.kind == CEL_KV_F32) {
+    k.cold = v.cold = n <= MOST_ROWS;
+    attend_rows(a, rows, n, MOST_ROWS, tile, k, v, scratch);
     return;
   }
   float *wide_k = (float *)(void *)(scratch + 1), *wide_v = v.p == k.p ? wide_k : wide_k + (int64_t)TILE * a->d;
   widen(k, a->d, first, past, wide_k);
   if (wide_v != wide_k) widen(v, a->d, first, past, wide_v);
-  attend_rows(a, rows, n, tile, (kv){wide_k, a->d, CEL_KV_F32, false}, (kv){wide_v, a->d, CEL_KV_F32, false}, scratch);
+  attend_rows(a, rows, n, 2, tile, (kv){wide_k, a->d, CEL_KV_F32, false}, (kv){wide_v, a->d, CEL_KV_F32, false}, scratch);
 }
 
 // Keys and values from element `at` on, those of the tile at `tile`, of which some row sees [begin, end).

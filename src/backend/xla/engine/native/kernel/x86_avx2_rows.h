@@ -50,11 +50,22 @@ static CEL_ALWAYS_INLINE __m256 column_f16(const eight_rows *e, int64_t offset) 
   return _mm256_cvtph_ps(v);
 }
 
+// The two words at `offset` of each row: the first ones, the second ones.
+static CEL_ALWAYS_INLINE void columns_2f16(const eight_rows *e, int64_t offset, float *first, float *second) {
+  __m128i pair[4];
+  for (int r = 0; r < 8; r += 2) {
+    pair[r / 2] = _mm_unpacklo_epi16(_mm_loadu_si32(e->at[r] + offset), _mm_loadu_si32(e->at[r + 1] + offset));
+  }
+  __m128i low = _mm_unpacklo_epi32(pair[0], pair[1]), high = _mm_unpacklo_epi32(pair[2], pair[3]);
+  _mm256_storeu_ps(first, _mm256_cvtph_ps(_mm_unpacklo_epi64(low, high)));
+  _mm256_storeu_ps(second, _mm256_cvtph_ps(_mm_unpackhi_epi64(low, high)));
+}
+
 static CEL_ALWAYS_INLINE void leading_scales(lin_kind f, const eight_rows *e, int64_t offset, int64_t n, float *s, float *b,
                                              int stride) {
   for (int64_t k = 0; k < n; k++, offset += block_bytes_of(f)) {
-    _mm256_storeu_ps(s + k * stride, column_f16(e, offset));
-    if (biased(f)) _mm256_storeu_ps(b + k * stride, column_f16(e, offset + 2));
+    if (biased(f)) columns_2f16(e, offset, s + k * stride, b + k * stride);
+    else _mm256_storeu_ps(s + k * stride, column_f16(e, offset));
   }
 }
 
