@@ -8,6 +8,7 @@
 #include "sample/candidates.h"
 #include "sample/penalty.h"
 #include "sample/philox.h"
+#include "sample/softmax.h"
 
 // Scratch: candidates[vocab], cells[vocab], raw[vocab] (the logits as they came, for the log-probability).
 int64_t cel_sample_scratch_bytes(int64_t vocab) {
@@ -31,9 +32,7 @@ static workspace carve(void *scratch, int64_t vocab) {
 
 // Natural log of the sum of exp(logits), `max` being the largest.
 static float log_sum_exp(const float *logits, int64_t vocab, float max) {
-  double sum = 0;
-  for (int64_t i = 0; i < vocab; i++) sum += (double)expf(logits[i] - max);
-  return max + (float)log(sum);
+  return max + (float)log(cel_softmax_mass(logits, vocab, max, 1));
 }
 
 static void report_top(workspace w, const float *logits, int64_t vocab, float lse, int32_t n, cel_logprob *top) {
@@ -80,8 +79,15 @@ static float sigma_floor(const float *logits, int64_t vocab, float max, float n)
   return max - n * (float)sqrt(CEL_MAX(variance, 0.0));
 }
 
+// Whether fewer tokens than all can be drawn.
+static bool narrows(const cel_sampling *s, int64_t vocab) {
+  return s->top_n_sigma > 0 || (s->top_k > 0 && s->top_k < vocab) || s->typical_p < 1 || s->top_p < 1 || s->min_p > 0 ||
+         s->xtc_probability > 0;
+}
+
 static int32_t draw_token(const cel_sampling *s, const float *logits, int64_t vocab, float max, uint64_t draw,
                           cel_candidate *memory) {
+  if (!narrows(s, vocab)) return (int32_t)cel_softmax_draw(logits, vocab, max, s->temperature, cel_uniform(s->seed, draw));
   cel_candidates list = {.c = memory};
   float floor = s->top_n_sigma > 0 ? sigma_floor(logits, vocab, max, s->top_n_sigma) : -INFINITY;
   cel_candidates_collect(&list, logits, vocab, floor, s->top_k);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sample/candidates.h"
+#include "sample/softmax.h"
 
 enum { FIRST_HEAD = 64 };  // how much is put in order at first; then four times as much
 
@@ -10,7 +11,7 @@ static void order_up_to(cel_candidates *list, int64_t i) {
   if (i >= list->sorted) cel_candidates_sort(list, CEL_MAX(FIRST_HEAD, 4 * list->sorted));
 }
 
-static float weight(const cel_candidates *list, int64_t i) { return expf(list->c[i].x - list->max); }
+static float weight(const cel_candidates *list, int64_t i) { return cel_softmax_weight(list->c[i].x - list->max); }
 
 static double total_weight(const cel_candidates *list) {
   double sum = 0;
@@ -85,11 +86,11 @@ void cel_drop_xtc(cel_candidates *list, float threshold) {
 
 int32_t cel_candidates_draw(const cel_candidates *list, float temperature, double u) {
   double sum = 0, target, mass = 0;
-  for (int64_t i = 0; i < list->n; i++) sum += (double)expf((list->c[i].x - list->max) / temperature);
+  for (int64_t i = 0; i < list->n; i++) sum += (double)cel_softmax_weight((list->c[i].x - list->max) / temperature);
   target = u * sum;
   int64_t last = 0;  // the last one that can be drawn, for the rounding at the end
   for (int64_t i = 0; i < list->n; i++) {
-    double w = (double)expf((list->c[i].x - list->max) / temperature);
+    double w = (double)cel_softmax_weight((list->c[i].x - list->max) / temperature);
     if (w > 0) last = i;
     mass += w;
     if (mass > target) return list->c[i].id;
