@@ -61,6 +61,7 @@ static cel_status prefill(const cli_options *o, const cel_lm *lm, const cel_prom
                           cel_event *events, figures *out, cel_err *err) {
   cel_session_options s = {.max_tokens = -1, .ignore_end = true};
   cel_sampling_init(&s.sampling);
+  s.sampling.temperature = 0;  // the model is measured, not the draw
   double start = cel_now_ms();
   for (int r = 0; r < (int)o->rows; r++) {
     CEL_TRY(lm->backend->open(lm->model, &s, &sessions[r], err));
