@@ -93,7 +93,7 @@ static void text_report(const cel_lm *lm, const tally *t, int n, int64_t paramet
     cel_buf_printf(b, "  %-11s %lld tensors, %.1f MiB\n", t[i].format, (long long)t[i].tensors, (double)t[i].bytes / 1048576.0);
   }
   if (a->family) {
-    cel_buf_printf(b, "memory        %.1f MiB of weights + %.1f MiB of KV cache at %lld tokens (half in 16 bits)",
+    cel_buf_printf(b, "memory        %.1f MiB of weights + %.1f MiB of KV cache at %lld tokens in f32 (half in 16 bits)",
                    (double)lm->checkpoint->file_bytes / 1048576.0, (double)kv_bytes(a, context) / 1048576.0, (long long)context);
     if (cel_arch_recurrent(a)) cel_buf_printf(b, " + %.1f MiB of recurrent state", (double)state_bytes(a) / 1048576.0);
     cel_buf_addc(b, '\n');

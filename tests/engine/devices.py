@@ -76,12 +76,14 @@ def main():
     with tempfile.TemporaryDirectory() as root:
         env = dict(engines.environment("pjrt:cpu"), MLXCEL_CACHE_DIR=os.path.join(root, "cache"))
         plain = make_model(os.path.join(root, "plain"), 4)
-        probe = run(env, "generate", "-m", plain, "--no-chat-template", "--ids", "1", "-n", "1", "--device", "pjrt:cpu", "--devices", "8")
+        one = ("generate", "-m", plain, "--no-chat-template", "--ids", "1", "-n", "1", "--device")
+        probe = run(env, *one, "pjrt:cpu")
         if "no PJRT plugin is installed" in probe.stderr:
             print("skipped: " + probe.stderr.strip())
             sys.exit(77)
+        probe = run(env, *one, "pjrt:cpu", "--devices", "8")
         ok("8 devices cannot share 4 query heads and 4 key/value heads" in probe.stderr, "heads that cannot be divided", probe.stderr)
-        ran = run(env, "generate", "-m", plain, "--no-chat-template", "--ids", "1", "-n", "1", "--device", "native", "--devices", "2")
+        ran = run(env, *one, "native", "--devices", "2")
         ok("the engine native runs on one device, 2 are asked for" in ran.stderr, "an engine for one device", ran.stderr)
         quantized, gguf = os.path.join(root, "q4"), os.path.join(root, "q4.gguf")
         for words in (["-o", quantized, "--bits", "4", "--group", "32"], ["-o", gguf, "--type", "q4_0"]):
