@@ -176,12 +176,7 @@ static void add_columns(float *out, const float *p, const float *v, int d, int n
 
 // ---- rows and tiles ---------------------------------------------------------------------------------
 
-typedef struct row {
-  const float *q;
-  float *out;
-  int64_t begin, end;  // its keys
-  float most, total;
-} row;
+typedef cel_attention_row row;
 
 // A tile of keys and values in f32, d apart, and their steps, NULL where there are none.
 typedef struct kv_tile {
@@ -233,24 +228,6 @@ static void finish(const row *r, int d) {
   }
 }
 
-// The rows of one item, and all keys that one of them sees.
-static int rows_of(const cel_attention *a, cel_attention_range g, row *rows, int64_t *begin, int64_t *end) {
-  int n = 0;
-  *begin = INT64_MAX;
-  *end = 0;
-  for (int64_t i = g.token_begin; i < g.token_end; i++)
-    for (int h = g.head_begin; h < g.head_end; h++) {
-      const int64_t at = i * a->n_q + h;
-      row *r = &rows[n++];
-      *r = (row){a->q + at * a->d, a->out + at * a->dv, cel_attention_first(a, i), (int64_t)a->positions[i] + 1,
-                 a->sinks ? a->sinks[h] : -INFINITY, a->sinks ? 1 : 0};
-      memset(r->out, 0, (size_t)a->dv * sizeof(float));
-      if (r->begin < *begin) *begin = r->begin;
-      if (r->end > *end) *end = r->end;
-    }
-  return n;
-}
-
 // Keys or values [first, past) of a tile that begins at element `at`, widened.
 static void widen(const cel_attention *a, const void *kv, int64_t at, int first, int past, float *out) {
   for (int j = first; j < past; j++)
@@ -282,9 +259,8 @@ static kv_tile tile_of(const cel_attention *a, int64_t at, int first, int past, 
 static void attend_block(const cel_attention *a, cel_attention_range g, cel_attention_scratch *scratch) {
   row rows[CEL_ATTENTION_ROWS];
   int64_t begin, end;
-  const int n = rows_of(a, g, rows, &begin, &end);
-  const int64_t slot = a->slots[g.token_begin * a->slot_step], head = g.head_begin / (a->n_q / a->n_kv);
-  const int64_t base = slot * a->slot_stride + head * a->head_stride;
+  const int n = cel_attention_rows_of(a, g, rows, &begin, &end);
+  const int64_t base = cel_attention_base(a, g);
   for (int64_t tile = begin / TILE * TILE; tile < end; tile += TILE) {
     const int first = (int)CEL_MAX(begin - tile, 0), past = (int)CEL_MIN(end - tile, TILE);
     const kv_tile t = tile_of(a, base + tile * a->width, first, past, scratch);

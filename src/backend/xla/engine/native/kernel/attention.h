@@ -87,4 +87,37 @@ static inline int64_t cel_attention_first(const cel_attention *a, int64_t i) {
   return lo > 0 ? lo : 0;
 }
 
+// A pair of a token and a query head on its way through the tiles.
+typedef struct cel_attention_row {
+  const float *q;
+  float *out;
+  int64_t begin, end;  // its keys
+  float most, total;
+} cel_attention_row;
+
+// The rows of one item, their outputs cleared, and all keys that one of them sees. Returns how many there are.
+static inline int cel_attention_rows_of(const cel_attention *a, cel_attention_range g, cel_attention_row *rows, int64_t *begin,
+                                        int64_t *end) {
+  int n = 0;
+  *begin = INT64_MAX;
+  *end = 0;
+  for (int64_t i = g.token_begin; i < g.token_end; i++)
+    for (int h = g.head_begin; h < g.head_end; h++) {
+      const int64_t at = i * a->n_q + h;
+      cel_attention_row *r = &rows[n++];
+      *r = (cel_attention_row){a->q + at * a->d, a->out + at * a->dv, cel_attention_first(a, i), (int64_t)a->positions[i] + 1,
+                               a->sinks ? a->sinks[h] : -INFINITY, a->sinks ? 1 : 0};
+      memset(r->out, 0, (size_t)a->dv * sizeof(float));
+      if (r->begin < *begin) *begin = r->begin;
+      if (r->end > *end) *end = r->end;
+    }
+  return n;
+}
+
+// The element where the keys (and values) that an item reads begin.
+static inline int64_t cel_attention_base(const cel_attention *a, cel_attention_range g) {
+  const int64_t slot = a->slots[g.token_begin * a->slot_step], head = g.head_begin / (a->n_q / a->n_kv);
+  return slot * a->slot_stride + head * a->head_stride;
+}
+
 #endif

@@ -63,12 +63,7 @@ static CEL_ALWAYS_INLINE __m128 kv4(kv t, int64_t i) {
 }
 static CEL_ALWAYS_INLINE __m256 key4(kv k, int64_t i) { return _mm256_zextps128_ps256(kv4(k, i)); }
 
-typedef struct row {
-  const float *q;
-  float *out;
-  int64_t begin, end;  // its keys
-  float most, total;
-} row;
+typedef cel_attention_row row;
 
 // Rows that go along are a constant wherever functions are inlined: with one, eight keys or vectors of columns at a time,
 // with two of them four, else two. Sums fill eight registers.
@@ -358,20 +353,9 @@ static void attend_tile_of(const cel_attention *a, row *rows, int n, int64_t til
 
 static void attend_block(const cel_attention *a, cel_attention_range g, cel_attention_scratch *scratch) {
   row rows[CEL_ATTENTION_ROWS];
-  int n = 0;
-  int64_t begin = INT64_MAX, end = 0;
-  for (int64_t i = g.token_begin; i < g.token_end; i++)
-    for (int h = g.head_begin; h < g.head_end; h++) {
-      int64_t at = i * a->n_q + h;
-      row *r = &rows[n++];
-      *r = (row){a->q + at * a->d, a->out + at * a->dv, cel_attention_first(a, i), (int64_t)a->positions[i] + 1,
-                 a->sinks ? a->sinks[h] : -INFINITY, a->sinks ? 1 : 0};
-      memset(r->out, 0, (size_t)a->dv * sizeof(float));
-      if (r->begin < begin) begin = r->begin;
-      if (r->end > end) end = r->end;
-    }
-  int64_t slot = a->slots[g.token_begin * a->slot_step], head = g.head_begin / (a->n_q / a->n_kv);
-  int64_t base = slot * a->slot_stride + head * a->head_stride;
+  int64_t begin, end;
+  const int n = cel_attention_rows_of(a, g, rows, &begin, &end);
+  const int64_t base = cel_attention_base(a, g);
   for (int64_t tile = begin / TILE * TILE; tile < end; tile += TILE) {
     attend_tile_of(a, rows, n, tile, begin, end, base + tile * a->width, scratch);
   }
