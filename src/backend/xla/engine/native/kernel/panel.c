@@ -21,8 +21,15 @@ static cel_panel_tile tile_at(const product *p, const uint8_t *row, float *y, in
                           .y = y, .first = u == 0};
 }
 
+// Rows [r, r + CEL_PANEL_ROWS) and t's units, from u on. The rows behind them come next, at the same units: they are asked for
+// between tokens, or, where those are few, while these are unpacked.
 static void multiply_panel(const product *p, cel_panel_tile t, int64_t n_tokens, int64_t r, int64_t u) {
+  const int64_t next = r + CEL_PANEL_ROWS, units = cel_lin_units(p->w), row_bytes = p->w->w_row_bytes;
   p->unpack(p->w, r, p->end, u, t.units, p->bytes, p->panel);
+  if (!p->panel->ahead && next + CEL_PANEL_ROWS <= p->end) {
+    t.next = p->w->w + next * row_bytes + row_bytes * u / units;
+    t.next_bytes = row_bytes * t.units / units;
+  }
   t.y += r;
   t.rows = CEL_MIN(CEL_PANEL_ROWS, p->end - r);
   p->multiply(&t, n_tokens);
@@ -30,31 +37,34 @@ static void multiply_panel(const product *p, cel_panel_tile t, int64_t n_tokens,
 
 // Few tokens: weights are read once, as they lie, and memory is what this waits for; activations stay in the second-level
 // cache whole.
-static void rows_first(const product *p, const uint8_t *row, float *y, int64_t n_tokens, int64_t units, int64_t block) {
+static void few_tokens(const product *p, const uint8_t *row, float *y, int64_t n_tokens, int64_t units, int64_t block) {
   p->panel->ahead = true;
   for (int64_t r = p->begin; r < p->end; r += CEL_PANEL_ROWS)
     for (int64_t u = 0; u < units; u += block)
       multiply_panel(p, tile_at(p, row, y, CEL_MIN(block, units - u), u), n_tokens, r, u);
 }
 
-// Many tokens: of their activations one stretch of the sum stays in the second-level cache, a panel in the nearest.
-static void stretches_first(const product *p, const uint8_t *row, float *y, int64_t n_tokens, int64_t units, int64_t block) {
+// Many tokens: what the second-level cache holds is a stretch of their activations and their sums of a chunk of rows, which are
+// read and written once for each stretch; the nearest cache holds a panel.
+static void many_tokens(const product *p, const uint8_t *row, float *y, int64_t n_tokens, int64_t units, int64_t block) {
+  enum { ROWS = 4 * CEL_PANEL_ROWS };
   p->panel->ahead = false;
-  for (int64_t u = 0; u < units; u += block)
-    for (int64_t r = p->begin; r < p->end; r += CEL_PANEL_ROWS)
-      multiply_panel(p, tile_at(p, row, y, CEL_MIN(block, units - u), u), n_tokens, r, u);
+  for (int64_t chunk = p->begin; chunk < p->end; chunk += ROWS)
+    for (int64_t u = 0; u < units; u += block)
+      for (int64_t r = chunk; r < CEL_MIN(chunk + ROWS, p->end); r += CEL_PANEL_ROWS)
+        multiply_panel(p, tile_at(p, row, y, CEL_MIN(block, units - u), u), n_tokens, r, u);
 }
 
 void cel_panel_mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                    int64_t y_stride, int64_t row_begin, int64_t row_end, cel_panel_unpack *unpack, cel_panel_multiply *multiply,
                    cel_panel *panel) {
-  enum { TOKENS = 96, CACHED = 160 << 10 };
+  enum { TOKENS = 128, CACHED = 160 << 10 };
   const product p = {w, cel_lin_bytes(w), row_begin, row_end, pack_stride, y_stride, unpack, multiply, panel};
   const int64_t units = cel_lin_units(w), block = cel_lin_stretch(w);
   if (n_tokens * pack_stride <= CACHED) {
-    rows_first(&p, packed, y, n_tokens, units, block);
+    few_tokens(&p, packed, y, n_tokens, units, block);
     return;
   }
   for (int64_t i = 0; i < n_tokens; i += TOKENS)
-    stretches_first(&p, packed + i * pack_stride, y + i * y_stride, CEL_MIN(TOKENS, n_tokens - i), units, block);
+    many_tokens(&p, packed + i * pack_stride, y + i * y_stride, CEL_MIN(TOKENS, n_tokens - i), units, block);
 }

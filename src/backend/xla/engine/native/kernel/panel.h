@@ -35,6 +35,8 @@ typedef struct cel_panel_tile {
   int64_t x_stride;                      // bytes from token to token, of all four
   float *y;                              // of the panel's first row, first token
   int64_t y_stride, rows;                // rows of the panel that exist
+  const uint8_t *next;                   // what will be unpacked next: the first of its rows, w_row_bytes apart
+  int64_t next_bytes;                    // of each row; 0: nothing to ask for
   bool first;                            // the sum begins here; else y holds it so far
 } cel_panel_tile;
 
@@ -48,6 +50,13 @@ typedef void cel_panel_unpack(const cel_linear *w, int64_t row, int64_t end, int
 void cel_panel_mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                    int64_t y_stride, int64_t row_begin, int64_t row_end, cel_panel_unpack *unpack, cel_panel_multiply *multiply,
                    cel_panel *panel);
+
+// Asks for where the next n_tokens' sums will go, and for row `row` of what will be unpacked next.
+static CEL_ALWAYS_INLINE void cel_panel_ask(const cel_panel_tile *g, int64_t n_tokens, int row) {
+  for (int64_t t = 0; t < n_tokens; t++) __builtin_prefetch(g->y + t * g->y_stride, 1);
+  if (row >= CEL_PANEL_ROWS) return;
+  for (int64_t i = 0; i < g->next_bytes; i += 64) __builtin_prefetch(g->next + row * g->w->w_row_bytes + i);
+}
 
 static CEL_ALWAYS_INLINE void cel_panel_skip_tokens(cel_panel_tile *g, int64_t n) {
   g->x += n * g->x_stride;

@@ -155,7 +155,7 @@ static CEL_ALWAYS_INLINE void tile(const cel_panel_tile *g, cel_panel_shape f, i
   load_sums(g, n, acc);
   for (int64_t u = 0; u < g->units; u++) {
     for (int h = 0; h < f.halves; h++) add_half(f, g->panel, u, h, x, n, acc);
-    cel_panel_next_unit(f, n, x);
+    cel_panel_next_unit(g, f, n, x);
   }
   store_sums(g, n, acc);
 }

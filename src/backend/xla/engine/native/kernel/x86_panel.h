@@ -37,8 +37,10 @@ static CEL_ALWAYS_INLINE void cel_panel_tokens(const cel_panel_tile *g, int n, c
   }
 }
 
-static CEL_ALWAYS_INLINE void cel_panel_next_unit(cel_panel_shape f, int n, cel_panel_token *x) {
+// The same unit of the tokens behind these is asked for meanwhile.
+static CEL_ALWAYS_INLINE void cel_panel_next_unit(const cel_panel_tile *g, cel_panel_shape f, int n, cel_panel_token *x) {
   for (int t = 0; t < n; t++) {
+    __builtin_prefetch((const uint8_t *)x[t].x + n * g->x_stride);
     x[t].x += f.unit / (f.bits ? 4 : 2);
     x[t].s++;
     x[t].sum += f.halves;
