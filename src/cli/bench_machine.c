@@ -65,11 +65,13 @@ double bench_read_gb_s(int n_threads) {
 // A turn is twelve products of vectors, each added to a sum of its own: as many as keep two units of a latency of six busy,
 // and as fit into sixteen registers beside an operand. What the values are takes no time.
 
+enum { SUMS = 12, SUM_FLOATS = 16 };
+
 typedef struct operands {  // not known when this is compiled
   float f32;
   int16_t i16;
   int64_t turns;
-  float *out;  // [64], so that the sums are wanted
+  float *sums;  // [SUMS][SUM_FLOATS], where they begin and end: each its own, or a compiler would make one of all
 } operands;
 
 typedef struct unit {
@@ -77,21 +79,20 @@ typedef struct unit {
   int width;  // products of a vector
 } unit;
 
-enum { SUMS = 12 };
-
-// A function over vectors of a type: y the operand, STEP(s, y) a sum with its product, STORE(out, s).
-#define UNIT(name, attribute, vector, operand, STEP, STORE)               \
+// A function over vectors of a type: y the operand, STEP(s, y) a sum with its product.
+#define EACH_SUM(do) do(0) do(1) do(2) do(3) do(4) do(5) do(6) do(7) do(8) do(9) do(10) do(11)
+#define LOAD_SUM(k) memcpy(&s##k, x->sums + k * SUM_FLOATS, sizeof s##k);
+#define STORE_SUM(k) memcpy(x->sums + k * SUM_FLOATS, &s##k, sizeof s##k);
+#define UNIT(name, attribute, vector, operand, STEP)                   \
   attribute static void name(const operands *x) {                      \
-    vector y = operand;                                                \
-    vector s0 = y, s1 = y, s2 = y, s3 = y, s4 = y, s5 = y, s6 = y, s7 = y, s8 = y, s9 = y, s10 = y, s11 = y; \
+    vector y = operand, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11; \
+    EACH_SUM(LOAD_SUM)                                                 \
     for (int64_t i = 0; i < x->turns; i++) {                           \
       s0 = STEP(s0, y), s1 = STEP(s1, y), s2 = STEP(s2, y), s3 = STEP(s3, y);    \
       s4 = STEP(s4, y), s5 = STEP(s5, y), s6 = STEP(s6, y), s7 = STEP(s7, y);    \
       s8 = STEP(s8, y), s9 = STEP(s9, y), s10 = STEP(s10, y), s11 = STEP(s11, y); \
     }                                                                  \
-    STORE(x->out, s0); STORE(x->out, s1); STORE(x->out, s2); STORE(x->out, s3);   \
-    STORE(x->out, s4); STORE(x->out, s5); STORE(x->out, s6); STORE(x->out, s7);   \
-    STORE(x->out, s8); STORE(x->out, s9); STORE(x->out, s10); STORE(x->out, s11); \
+    EACH_SUM(STORE_SUM)                                                \
   }
 
 #if defined(__x86_64__)
@@ -102,19 +103,13 @@ enum { SUMS = 12 };
 #define STEP_F32_AVX512(s, y) _mm512_fmadd_ps(s, y, y)
 #define STEP_I16_AVX512(s, y) _mm512_add_epi32(s, _mm512_madd_epi16(s, y))
 #define STEP_I16_VNNI(s, y) _mm512_dpwssd_epi32(s, s, y)
-#define STORE_I_SSE(out, s) _mm_storeu_ps(out, _mm_add_ps(_mm_loadu_ps(out), _mm_castsi128_ps(s)))
-#define STORE_F_SSE(out, s) _mm_storeu_ps(out, _mm_add_ps(_mm_loadu_ps(out), s))
-#define STORE_I_AVX2(out, s) _mm256_storeu_ps(out, _mm256_add_ps(_mm256_loadu_ps(out), _mm256_castsi256_ps(s)))
-#define STORE_F_AVX2(out, s) _mm256_storeu_ps(out, _mm256_add_ps(_mm256_loadu_ps(out), s))
-#define STORE_I_AVX512(out, s) _mm512_storeu_ps(out, _mm512_add_ps(_mm512_loadu_ps(out), _mm512_castsi512_ps(s)))
-#define STORE_F_AVX512(out, s) _mm512_storeu_ps(out, _mm512_add_ps(_mm512_loadu_ps(out), s))
-UNIT(f32_sse, CEL_TARGET("sse2"), __m128, _mm_set1_ps(x->f32), STEP_F32_SSE, STORE_F_SSE)
-UNIT(i16_sse, CEL_TARGET("sse2"), __m128i, _mm_set1_epi16(x->i16), STEP_I16_SSE, STORE_I_SSE)
-UNIT(f32_avx2, CEL_TARGET("avx2,fma"), __m256, _mm256_set1_ps(x->f32), STEP_F32_AVX2, STORE_F_AVX2)
-UNIT(i16_avx2, CEL_TARGET("avx2,fma"), __m256i, _mm256_set1_epi16(x->i16), STEP_I16_AVX2, STORE_I_AVX2)
-UNIT(f32_avx512, CEL_TARGET("avx512f,avx512bw"), __m512, _mm512_set1_ps(x->f32), STEP_F32_AVX512, STORE_F_AVX512)
-UNIT(i16_avx512, CEL_TARGET("avx512f,avx512bw"), __m512i, _mm512_set1_epi16(x->i16), STEP_I16_AVX512, STORE_I_AVX512)
-UNIT(i16_vnni, CEL_TARGET("avx512f,avx512bw,avx512vnni"), __m512i, _mm512_set1_epi16(x->i16), STEP_I16_VNNI, STORE_I_AVX512)
+UNIT(f32_sse, CEL_TARGET("sse2"), __m128, _mm_set1_ps(x->f32), STEP_F32_SSE)
+UNIT(i16_sse, CEL_TARGET("sse2"), __m128i, _mm_set1_epi16(x->i16), STEP_I16_SSE)
+UNIT(f32_avx2, CEL_TARGET("avx2,fma"), __m256, _mm256_set1_ps(x->f32), STEP_F32_AVX2)
+UNIT(i16_avx2, CEL_TARGET("avx2,fma"), __m256i, _mm256_set1_epi16(x->i16), STEP_I16_AVX2)
+UNIT(f32_avx512, CEL_TARGET("avx512f,avx512bw"), __m512, _mm512_set1_ps(x->f32), STEP_F32_AVX512)
+UNIT(i16_avx512, CEL_TARGET("avx512f,avx512bw"), __m512i, _mm512_set1_epi16(x->i16), STEP_I16_AVX512)
+UNIT(i16_vnni, CEL_TARGET("avx512f,avx512bw,avx512vnni"), __m512i, _mm512_set1_epi16(x->i16), STEP_I16_VNNI)
 
 static unit f32_unit(uint32_t cpu) {
   return cpu & CEL_CPU_AVX512 ? (unit){f32_avx512, 16} : cpu & CEL_CPU_AVX2 ? (unit){f32_avx2, 8} : (unit){f32_sse, 4};
@@ -128,10 +123,8 @@ static unit i16_unit(uint32_t cpu) {
 #elif defined(__aarch64__)
 #define STEP_F32_NEON(s, y) vfmaq_f32(y, s, y)
 #define STEP_I16_NEON(s, y) vmlal_s16(s, vreinterpret_s16_s32(vget_low_s32(s)), vget_low_s16(vreinterpretq_s16_s32(y)))
-#define STORE_F_NEON(out, s) vst1q_f32(out, vaddq_f32(vld1q_f32(out), s))
-#define STORE_I_NEON(out, s) vst1q_f32(out, vaddq_f32(vld1q_f32(out), vreinterpretq_f32_s32(s)))
-UNIT(f32_neon, , float32x4_t, vdupq_n_f32(x->f32), STEP_F32_NEON, STORE_F_NEON)
-UNIT(i16_neon, , int32x4_t, vreinterpretq_s32_s16(vdupq_n_s16(x->i16)), STEP_I16_NEON, STORE_I_NEON)
+UNIT(f32_neon, , float32x4_t, vdupq_n_f32(x->f32), STEP_F32_NEON)
+UNIT(i16_neon, , int32x4_t, vreinterpretq_s32_s16(vdupq_n_s16(x->i16)), STEP_I16_NEON)
 
 static unit f32_unit(uint32_t cpu) { return (void)cpu, (unit){f32_neon, 4}; }
 static unit i16_unit(uint32_t cpu) { return (void)cpu, (unit){i16_neon, 4}; }
@@ -139,9 +132,8 @@ static unit i16_unit(uint32_t cpu) { return (void)cpu, (unit){i16_neon, 4}; }
 #else
 #define STEP_F32(s, y) ((s) * (y) + (y))
 #define STEP_I16(s, y) ((s) + (uint32_t)(uint16_t)(s) * (y))
-#define STORE_ONE(out, s) (*(out) += (float)(s))
-UNIT(f32_plain, , float, x->f32, STEP_F32, STORE_ONE)
-UNIT(i16_plain, , uint32_t, (uint32_t)x->i16, STEP_I16, STORE_ONE)
+UNIT(f32_plain, , float, x->f32, STEP_F32)
+UNIT(i16_plain, , uint32_t, (uint32_t)x->i16, STEP_I16)
 
 static unit f32_unit(uint32_t cpu) { return (void)cpu, (unit){f32_plain, 1}; }
 static unit i16_unit(uint32_t cpu) { return (void)cpu, (unit){i16_plain, 1}; }
@@ -157,8 +149,9 @@ typedef struct multiplying {
 static void multiply_share(void *context, int member, int n) {
   (void)member, (void)n;
   const multiplying *m = context;
-  float out[64] = {0};
-  operands x = {.f32 = m->factor, .i16 = (int16_t)(1000 * m->factor), .turns = TURNS, .out = out};
+  float sums[SUMS * SUM_FLOATS];
+  for (int i = 0; i < CEL_COUNT(sums); i++) sums[i] = m->factor * (float)i;
+  operands x = {.f32 = m->factor, .i16 = (int16_t)(1000 * m->factor), .turns = TURNS, .sums = sums};
   m->unit.run(&x);
 }
 
