@@ -11,9 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/cpu.h"
+#include "base/macros.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -39,6 +41,12 @@ typedef struct member {
   pthread_t thread;
 } member;
 
+// What a member has given out of its pieces: generation, round and their number. Only the member begins a round; it and who
+// helps it count on.
+typedef struct given {
+  _Alignas(CACHE_LINE) _Atomic uint64_t pieces;
+} given;
+
 struct cel_pool {
   int n, spins;
   bool stop;  // published by generation, like work and context
@@ -47,6 +55,7 @@ struct cel_pool {
   pthread_mutex_t lock;
   pthread_cond_t wake;
   member *members;
+  given *given;  // by member
   // Each on a line of its own: they are written by different threads.
   _Alignas(CACHE_LINE) atomic_uint generation;
   _Alignas(CACHE_LINE) atomic_int running;   // members 1.. still inside work
@@ -84,6 +93,36 @@ void cel_pool_barrier(cel_pool *p, int index) {
     wait_a_little(step, p->spins);
 }
 
+enum { PIECE_BITS = 16, MOST_HELPED = 4 };
+_Static_assert(CEL_POOL_MOST_PIECES < 1 << PIECE_BITS, "pieces are counted in so many bits");
+
+// One more of the pieces of a round that has begun, or -1.
+static int one_more(given *g, uint64_t round, int n) {
+  uint64_t now = atomic_load_explicit(&g->pieces, memory_order_relaxed);
+  do {
+    if (now >> PIECE_BITS != round || (int)(now & CEL_POOL_MOST_PIECES) >= n) return -1;
+  } while (!atomic_compare_exchange_weak_explicit(&g->pieces, &now, now + 1, memory_order_relaxed, memory_order_relaxed));
+  return (int)(now & CEL_POOL_MOST_PIECES);
+}
+
+// Order comes from barriers and the end of the run: what a piece reads was there before the round, and nobody reads what
+// it writes without waiting for everybody.
+bool cel_pool_take(cel_pool *p, int index, uint16_t number, int n, cel_pool_piece *out) {
+  const uint64_t generation = atomic_load_explicit(&p->generation, memory_order_relaxed), round = generation << PIECE_BITS | number;
+  if (atomic_load_explicit(&p->given[index].pieces, memory_order_relaxed) >> PIECE_BITS != round) {
+    atomic_store_explicit(&p->given[index].pieces, round << PIECE_BITS | 1, memory_order_relaxed);
+    *out = (cel_pool_piece){index, 0};
+    return true;
+  }
+  for (int i = 0; i <= CEL_MIN(MOST_HELPED, p->n - 1); i++) {
+    const int owner = (index + i) % p->n, piece = one_more(&p->given[owner], round, n);
+    if (piece < 0) continue;
+    *out = (cel_pool_piece){owner, piece};
+    return true;
+  }
+  return false;
+}
+
 // Returns when the generation is no longer `seen`.
 static void wait_for_work(cel_pool *p, unsigned seen) {
   for (int i = 0; i < p->spins; i++) {
@@ -119,10 +158,8 @@ static void *member_main(void *argument) {
 void cel_pool_run(cel_pool *p, cel_pool_work *work, void *context) {
   p->work = work;
   p->context = context;
-  if (p->n > 1) {
-    atomic_store_explicit(&p->running, p->n - 1, memory_order_relaxed);
-    publish(p);
-  }
+  atomic_store_explicit(&p->running, p->n - 1, memory_order_relaxed);
+  publish(p);
   work(context, 0, p->n);
   for (int step = 0; atomic_load_explicit(&p->running, memory_order_acquire) != 0; next_step(&step, p->spins))
     wait_a_little(step, p->spins);
@@ -138,6 +175,7 @@ static void dismantle(cel_pool *p, int started) {
   pthread_cond_destroy(&p->wake);
   pthread_mutex_destroy(&p->lock);
   free(p->members);
+  free(p->given);
   free(p);
 }
 
@@ -151,12 +189,15 @@ static cel_pool *make(int n) {
   if (!p) return NULL;
   *p = (cel_pool){.n = n, .spins = n <= cel_cpu_cores() ? SPINS : SPINS_CROWDED};
   p->members = calloc((size_t)n, sizeof *p->members);
-  if (!p->members) goto fail;
+  p->given = aligned_alloc(CACHE_LINE, (size_t)n * sizeof *p->given);
+  if (!p->members || !p->given) goto fail;
+  memset(p->given, 0, (size_t)n * sizeof *p->given);
   if (pthread_mutex_init(&p->lock, NULL) != 0) goto fail;
   if (pthread_cond_init(&p->wake, NULL) == 0) return p;
   pthread_mutex_destroy(&p->lock);
 fail:
   free(p->members);
+  free(p->given);
   free(p);
   return NULL;
 }

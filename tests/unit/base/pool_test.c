@@ -3,8 +3,10 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,6 +108,70 @@ static void an_idle_pool_uses_no_cpu(void **state) {
   cel_pool_free(pool);
 }
 
+enum { PIECES = 37 };
+
+typedef struct dealt {
+  cel_pool *pool;
+  int rounds;
+  atomic_int taken[ROUNDS][MOST][PIECES];
+  int own_out_of_order[MOST], by_others[MOST], late;  // late: a member that takes its time; -1: none
+} dealt;
+
+static void nap_ms(long ms) { nanosleep(&(struct timespec){0, ms * 1000 * 1000}, NULL); }
+
+// Rounds follow one another without a barrier: members may be in different ones.
+static void take_all(void *context, int member, int n) {
+  (void)n;
+  dealt *d = context;
+  for (int round = 0; round < d->rounds; round++) {
+    cel_pool_piece piece;
+    int last = -1;
+    while (cel_pool_take(d->pool, member, (uint16_t)round, PIECES, &piece)) {
+      atomic_fetch_add(&d->taken[round][piece.owner][piece.index], 1);
+      if (piece.owner == member) {
+        d->own_out_of_order[member] += piece.index <= last;
+        last = piece.index;
+        if (member == d->late) nap_ms(2);
+      } else {
+        d->by_others[member]++;
+      }
+    }
+  }
+}
+
+static void every_piece_is_given_out_once(void **state) {
+  (void)state;
+  static const struct {
+    int members, rounds;
+  } of[] = {{1, 1}, {1, ROUNDS}, {2, 1}, {2, ROUNDS}, {3, ROUNDS}, {8, ROUNDS}, {17, 20}};
+  dealt *d = calloc(1, sizeof *d);
+  assert_non_null(d);
+  for (int i = 0; i < CEL_COUNT(of); i++) {
+    const int members = of[i].members;
+    *d = (dealt){.pool = new_pool(members), .rounds = of[i].rounds, .late = -1};
+    for (int run = 1; run <= 3; run++) {  // numbers begin anew with each run
+      cel_pool_run(d->pool, take_all, d);
+      for (int round = 0; round < d->rounds; round++)
+        for (int m = 0; m < members; m++)
+          for (int k = 0; k < PIECES; k++) assert_int_equal(atomic_load(&d->taken[round][m][k]), run);
+    }
+    for (int m = 0; m < members; m++) assert_int_equal(d->own_out_of_order[m], 0);
+    cel_pool_free(d->pool);
+  }
+  free(d);
+}
+
+static void who_is_done_helps_who_is_late(void **state) {
+  (void)state;
+  dealt *d = calloc(1, sizeof *d);
+  assert_non_null(d);
+  *d = (dealt){.pool = new_pool(3), .rounds = 1, .late = 1};
+  for (int run = 0; run < 20 && d->by_others[0] + d->by_others[2] == 0; run++) cel_pool_run(d->pool, take_all, d);
+  assert_true(d->by_others[0] + d->by_others[2] > 0);
+  cel_pool_free(d->pool);
+  free(d);
+}
+
 static void absurd_sizes_are_refused(void **state) {
   (void)state;
   static const int sizes[] = {0, -1, 257, 1 << 30};
@@ -136,6 +202,8 @@ int main(void) {
     cmocka_unit_test(every_member_runs_once_per_call),
     cmocka_unit_test(sleeping_members_wake_for_the_next_call),
     cmocka_unit_test(an_idle_pool_uses_no_cpu),
+    cmocka_unit_test(every_piece_is_given_out_once),
+    cmocka_unit_test(who_is_done_helps_who_is_late),
     cmocka_unit_test(absurd_sizes_are_refused),
     cmocka_unit_test(the_clock_moves_and_memory_is_counted),
   };

@@ -7,19 +7,32 @@
 
 // ---- products --------------------------------------------------------------------------------------
 
-static void multiply(const member *m, const cel_step *s, const uint8_t *packed, void *scratch) {
+// Rows of all matrices of a step, counted on from one to the next.
+static void multiply_rows(const member *m, const cel_step *s, range rows, const uint8_t *packed, void *scratch) {
   const cel_kernels *k = &m->r->plan->kernels;
-  int64_t all = 0, before = 0;
-  int tile = cel_linear_row_tile(&s->u.linear.w[0]);
-  for (int i = 0; i < s->u.linear.n; i++) all += s->u.linear.w[i].rows;
-  range mine = share(m, false, all, tile);
+  int64_t before = 0;
   for (int i = 0; i < s->u.linear.n; i++) {
     const cel_linear *w = &s->u.linear.w[i];
-    int64_t begin = CEL_MAX(mine.begin - before, 0), end = CEL_MIN(mine.end - before, w->rows);
+    int64_t begin = CEL_MAX(rows.begin - before, 0), end = CEL_MIN(rows.end - before, w->rows);
     before += w->rows;
     if (begin >= end) continue;
     k->linear_mul(w, packed, s->u.linear.pack_bytes, s->u.linear.tokens, at(m, s->u.linear.y[i]), w->rows, begin, end, scratch);
   }
+}
+
+// Cores differ in speed, by what else they run: each member begins with its own share of the rows, piece by piece.
+static void multiply(const member *m, const cel_step *s, const uint8_t *packed, void *scratch) {
+  enum { PIECES = 32 };
+  const int tile = cel_linear_row_tile(&s->u.linear.w[0]), grain = s->u.linear.tokens > 8 ? 4 * tile : tile;
+  cel_pool_piece piece;
+  range all = {0, 0};
+  for (int i = 0; i < s->u.linear.n; i++) all.end += s->u.linear.w[i].rows;
+  if (m->n == 1) {
+    multiply_rows(m, s, all, packed, scratch);
+    return;
+  }
+  while (cel_pool_take(m->r->pool, m->index, (uint16_t)m->step, PIECES, &piece))
+    multiply_rows(m, s, part(part(all, piece.owner, m->n, tile), piece.index, PIECES, grain), packed, scratch);
 }
 
 static void run_linear(const member *m, const cel_step *s) {
@@ -135,8 +148,15 @@ static void run_attention(const member *m, const cel_step *s) {
   a.out = at(m, s->out[0]);
   a.workers = m->n;
   // Late queries see more keys than early ones: items are dealt out in turn, not in halves.
-  int64_t items = cel_attention_items(&a);
-  for (int64_t i = m->index; i < items; i += m->n) m->r->plan->kernels.attention(&a, i, i + 1, m->scratch);
+  const int64_t items = cel_attention_items(&a), turns = (items + m->n - 1) / m->n;
+  const int pieces = (int)CEL_MIN(turns, CEL_POOL_MOST_PIECES);
+  cel_pool_piece piece;
+  while (cel_pool_take(m->r->pool, m->index, (uint16_t)m->step, pieces, &piece)) {
+    for (int64_t turn = piece.index; turn < turns; turn += pieces) {
+      const int64_t i = turn * m->n + piece.owner;
+      if (i < items) m->r->plan->kernels.attention(&a, i, i + 1, m->scratch);
+    }
+  }
 }
 
 // ---- recurrent states ------------------------------------------------------------------------------
@@ -302,6 +322,7 @@ static void work(void *context, int index, int n) {
   member m = {.r = r, .index = index, .n = n, .scratch = r->scratch + index * r->scratch_stride};
   for (int i = 0; i < r->plan->n_steps; i++) {
     const cel_step *s = &r->plan->steps[i];
+    m.step = i;
     if (s->barrier) cel_pool_barrier(r->pool, index);
     run_step(&m, s);
   }

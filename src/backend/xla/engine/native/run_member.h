@@ -8,6 +8,7 @@
 typedef struct member {
   cel_run *r;
   int index, n;
+  int step;  // its place in the plan
   uint8_t *scratch;
 } member;
 
@@ -15,12 +16,17 @@ typedef struct range {
   int64_t begin, end;
 } range;
 
-// Member i's share of n items, in whole grains, contiguous.
+// Part i of `parts` of the items of r, in whole grains, contiguous.
+static inline range part(range r, int i, int parts, int64_t grain) {
+  int64_t grains = (r.end - r.begin + grain - 1) / grain;
+  int64_t begin = r.begin + grains * i / parts * grain, end = r.begin + grains * (i + 1) / parts * grain;
+  return (range){CEL_MIN(begin, r.end), CEL_MIN(end, r.end)};
+}
+
+// This member's share of n items.
 static inline range share(const member *m, bool solo, int64_t n, int64_t grain) {
-  if (solo || m->n == 1) return m->index == 0 ? (range){0, n} : (range){0, 0};
-  int64_t grains = (n + grain - 1) / grain;
-  int64_t begin = grains * m->index / m->n * grain, end = grains * (m->index + 1) / m->n * grain;
-  return (range){CEL_MIN(begin, n), CEL_MIN(end, n)};
+  if (solo) return m->index == 0 ? (range){0, n} : (range){0, 0};
+  return part((range){0, n}, m->index, m->n, grain);
 }
 
 static inline void *at(const member *m, int slot) { return m->r->at[slot]; }
