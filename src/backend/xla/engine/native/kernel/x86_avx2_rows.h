@@ -175,14 +175,16 @@ static CEL_ALWAYS_INLINE void gemv_rows(lin_kind f, const cel_linear *w, const u
 
 // ---- many tokens ------------------------------------------------------------------------------------
 
-// Vector v of n of a unit, for each of eight rows, to a panel's half at `out`: a lane is a pair of words or four bytes,
-// and becomes an entry of the panel.
+// Entry j of vector v of n, a pair of words or four bytes of each of eight rows, to its place in a panel's half at `out`.
+static CEL_ALWAYS_INLINE void store_entry(lin_kind f, __m256i entry, int v, int j, int n, uint8_t *out) {
+  const int place = halves_of(f) == 1 ? 8 * v + j : 4 * (j / 4 * n + v) + j % 4;
+  _mm256_storeu_si256((void *)(out + place * 4 * CEL_PANEL_ROWS), entry);
+}
+
+// Vector v of n of a unit, for each of eight rows: its lanes are entries.
 static CEL_ALWAYS_INLINE void store_entries(lin_kind f, __m256i *rows, int v, int n, uint8_t *out) {
   transpose8(rows);
-  for (int j = 0; j < 8; j++) {
-    const int entry = halves_of(f) == 1 ? 8 * v + j : 4 * (j / 4 * n + v) + j % 4;
-    _mm256_storeu_si256((void *)(out + entry * 4 * CEL_PANEL_ROWS), rows[j]);
-  }
+  for (int j = 0; j < 8; j++) store_entry(f, rows[j], v, j, n, out);
 }
 
 // One unit of eight rows, unpacked, as words.
@@ -200,6 +202,80 @@ static CEL_ALWAYS_INLINE void store_bytes_of(lin_kind f, __m256i (*q)[4], uint8_
     __m256i t[8];
     for (int r = 0; r < 8; r++) t[r] = _mm256_or_si256(q[r][2 * v], _mm256_slli_epi16(q[r][2 * v + 1], 8));
     store_entries(f, t, v, unit_of(f) / 32, out);
+  }
+}
+
+// Where one shift and one mask make entries of the bytes as they lie, four at a time, rows become lanes before that: there are a
+// quarter to a half as many vectors then. How many fours a unit has; 0: other formats.
+static CEL_ALWAYS_INLINE int fours_of(lin_kind f) {
+  switch (f) {
+    case K_Q4_0:
+    case K_Q4_1: return 4;
+    case K_Q8_0:
+    case K_Q4_K:
+    case K_AFFINE4:
+    case K_AFFINE4_G32:
+    case K_AFFINE8: return 8;
+    default: return 0;
+  }
+}
+
+// The bytes of unit k of eight rows, by fours: a lane is a row.
+static CEL_ALWAYS_INLINE void load_fours(lin_kind f, const eight_rows *e, int64_t offset, int k, bool whole, __m256i *four) {
+  offset += f == K_Q4_K ? 16 + k / 2 * 32 : leading_scale(f) ? k * block_bytes_of(f) + (biased(f) ? 4 : 2) : 32 * k;
+  if (fours_of(f) == 8) {
+    for (int r = 0; r < 8; r++) {
+      const uint8_t *p = e->at[r] + offset;
+      four[r] = whole ? load32(p) : _mm256_zextsi128_si256(_mm_loadu_si128((const void *)p));
+    }
+    transpose8(four);
+    return;
+  }
+  __m256i row[4], pair[4];
+  for (int r = 0; r < 4; r++) {
+    const __m128i low = _mm_loadu_si128((const void *)(e->at[r] + offset)), high = _mm_loadu_si128((const void *)(e->at[r + 4] + offset));
+    row[r] = _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+  }
+  for (int i = 0; i < 2; i++) {
+    pair[i] = _mm256_unpacklo_epi32(row[2 * i], row[2 * i + 1]);
+    pair[i + 2] = _mm256_unpackhi_epi32(row[2 * i], row[2 * i + 1]);
+  }
+  for (int i = 0; i < 2; i++) {
+    four[2 * i] = _mm256_unpacklo_epi64(pair[2 * i], pair[2 * i + 1]);
+    four[2 * i + 1] = _mm256_unpackhi_epi64(pair[2 * i], pair[2 * i + 1]);
+  }
+}
+
+// Entry j of vector v of unit k as words.
+static CEL_ALWAYS_INLINE __m256i words_entry(lin_kind f, const __m256i *four, int k, int v, int j) {
+  const __m256i x = four[j % fours_of(f)];
+  switch (f) {
+    case K_Q8_0: return _mm256_srai_epi16(v ? x : _mm256_slli_epi16(x, 8), 8);
+    case K_AFFINE8: return v ? _mm256_srli_epi16(x, 8) : and8(x, set16(255));
+    case K_Q4_K: return and8(_mm256_srli_epi16(x, 8 * v + k % 2 * 4), set16(15));
+    case K_AFFINE4:
+    case K_AFFINE4_G32: return and8(_mm256_srli_epi16(x, 4 * v), set16(15));
+    default: return _mm256_sub_epi16(and8(_mm256_srli_epi16(x, 8 * v + j / 4 * 4), set16(15)), set16(offset_of(f)));
+  }
+}
+
+// The same as bytes; what offset_of says stays in.
+static CEL_ALWAYS_INLINE __m256i bytes_entry(lin_kind f, const __m256i *four, int k, int v, int j) {
+  const __m256i x = four[j % fours_of(f)];
+  if (unit_of(f) == 32) return and8(_mm256_srli_epi16(x, f == K_Q4_K ? k % 2 * 4 : j / 4 * 4), set16(0x0F0F));
+  const __m256i high = v ? _mm256_srli_epi16(x, 4) : _mm256_slli_epi16(x, 4);
+  return _mm256_or_si256(and8(v ? _mm256_srli_epi16(x, 8) : x, set16(15)), and8(high, set16(0x0F00)));
+}
+
+static CEL_ALWAYS_INLINE void unpack_fours(lin_kind f, const eight_rows *e, int64_t offset, int k, bool whole, bool bytes, uint8_t *out) {
+  const int vectors = unit_of(f) / (bytes ? 32 : 16);
+  __m256i four[8];
+  load_fours(f, e, offset, k, whole, four);
+  CEL_UNROLLED(4)
+  for (int v = 0; v < vectors; v++) {
+    CEL_UNROLLED(8)
+    for (int j = 0; j < 8; j++)
+      store_entry(f, bytes ? bytes_entry(f, four, k, v, j) : words_entry(f, four, k, v, j), v, j, vectors, out);
   }
 }
 
@@ -221,7 +297,9 @@ static CEL_ALWAYS_INLINE void unpack_rows(lin_kind f, const cel_linear *w, const
       const bool whole = is_whole(f, w, u0 + i + k);
       const int64_t at = (i + k) * unit_of(f) * ROWS;
       if (p->ahead) prefetch_share(f, next, u0 + i + k);
-      if (bytes) {
+      if (fours_of(f)) {
+        unpack_fours(f, e, offset, k, whole, bytes, p->u.bytes + (bytes ? at : 2 * at) + 32 * half);
+      } else if (bytes) {
         for (int r = 0; r < 8; r++) unpack_raw(f, e->at[r] + offset, k, whole, q[r]);
         store_bytes_of(f, q, p->u.bytes + at + 32 * half);
       } else {
