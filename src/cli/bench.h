@@ -8,8 +8,12 @@
 
 // ---- the machine (bench_machine.c): 0 where there is no memory or no thread for it ---------------------------
 
-// Bytes per second all threads together read from memory, in 1e9: the best of several passes over 256 MiB.
-double bench_read_gb_s(int n_threads);
+// Bytes per second all threads together read from memory, in 1e9, of several passes over 256 MiB. What a step is to be held against is
+// the median, as a step's own time is none at best.
+typedef struct bench_reading {
+  double best, median;
+} bench_reading;
+bench_reading bench_read_gb_s(int n_threads);
 // Products with their sums per second of all threads together, in 1e9, operands in registers, by the widest instructions of
 // this processor: of f32, and of 16-bit integers into 32-bit sums. The best of several passes.
 double bench_f32_gmul_s(int n_threads);

@@ -115,7 +115,8 @@ static cel_status all_runs(const cli_options *o, const cel_lm *lm, figures *out,
 typedef struct report {
   cel_description d;
   cel_memory_report m;
-  double read, f32, i16;                  // what the machine can, in 1e9 a second
+  bench_reading read;                     // what the machine can, in 1e9 a second
+  double f32, i16;
   double step_bytes;                            // of weights that a decode step reads
   double used_read, used_prefill, used_decode;  // what the model did
   int64_t peak;                           // of the process before the probes took their own memory
@@ -149,8 +150,8 @@ static void in_words(const cli_options *o, const cel_lm *lm, const figures *f, c
   cel_buf_printf(b, "\nprefill  %9.1f tok/s  (%lld tokens x %lld)\n", f->prefill, (long long)o->bench_prompt, (long long)o->rows);
   cel_buf_printf(b, "decode   %9.1f tok/s  (%lld tokens x %lld), a step %.2f ms, 95 %% within %.2f ms\n", f->decode,
                  (long long)o->bench_gen, (long long)o->rows, f->p50_ms, f->p95_ms);
-  cel_buf_printf(b, "reads    %9.1f GB/s of weights in decode, %.1f GB/s the machine's best (%.0f %%)\n", r->used_read, r->read,
-                 percent(r->used_read, r->read));
+  cel_buf_printf(b, "reads    %9.1f GB/s of weights in decode; the machine %.1f in the median (%.0f %%), %.1f at best (%.0f %%)\n", r->used_read,
+                 r->read.median, percent(r->used_read, r->read.median), r->read.best, percent(r->used_read, r->read.best));
   cel_buf_printf(b, "products %9.1f G/s with weights in prefill, %.1f in decode;", r->used_prefill, r->used_decode);
   cel_buf_printf(b, " in registers the CPU does %.0f of i16, %.0f of f32 (%.0f %%)\n", r->i16, r->f32,
                  percent(r->used_prefill, limit_of(r)));
@@ -158,12 +159,14 @@ static void in_words(const cli_options *o, const cel_lm *lm, const figures *f, c
                  (double)r->peak / 1048576.0);
 }
 
-enum { FIGURES = 19 };
+enum { FIGURES = 21 };
 
 static void figures_of(const cel_lm *lm, const figures *f, const report *r, bench_figure *out) {
   const bench_figure all[FIGURES] = {
       {"prefill_tok_s", f->prefill}, {"decode_tok_s", f->decode}, {"step_p50_ms", f->p50_ms}, {"step_p95_ms", f->p95_ms},
-      {"read_gb_s", r->read}, {"decode_gb_s", r->used_read}, {"decode_of_read", percent(r->used_read, r->read) / 100},
+      {"read_gb_s", r->read.best}, {"read_median_gb_s", r->read.median}, {"decode_gb_s", r->used_read},
+      {"decode_of_read", percent(r->used_read, r->read.best) / 100},
+      {"decode_of_read_median", percent(r->used_read, r->read.median) / 100},
       {"f32_gmul_s", r->f32}, {"i16_gmul_s", r->i16}, {"prefill_gmul_s", r->used_prefill}, {"decode_gmul_s", r->used_decode},
       {"prefill_of_gmul", percent(r->used_prefill, limit_of(r)) / 100}, {"load_ms", lm ? lm->open_ms + lm->load_ms : 0},
       {"first_token_ms", f->first_token_ms}, {"peak_rss", (double)r->peak}, {"weights_bytes", (double)r->m.weights_bytes},
