@@ -18,6 +18,10 @@ static double kv(const cel_attention *a, const void *p, int64_t i, int h, int64_
   if (a->kv == CEL_KV_F16) return (double)cel_f16_to_f32(((const uint16_t *)p)[at + c]);
   if (a->kv == CEL_KV_F32) return (double)((const float *)p)[at + c];
   float step;
+  if (a->kv == CEL_KV_I8) {
+    memcpy(&step, (const int8_t *)p + at + a->d + c / cel_kept_group_i8(a->d) * 4, sizeof step);
+    return (double)step * ((const int8_t *)p)[at + c];
+  }
   memcpy(&step, (const int16_t *)p + at + a->d, sizeof step);
   return (double)step * ((const int16_t *)p)[at + c];
 }
@@ -90,12 +94,14 @@ static void same_bits_any_way(check *c, const cel_attention *a, const shape *s, 
 
 // n vectors of d as a cache keeps them.
 static const void *kept(check *c, cel_kv kv, const float *x, int64_t n, int d) {
-  const int width = cel_kv_width(kv, d);
+  const int64_t vector = (int64_t)cel_kv_width(kv, d) * cel_kv_bytes(kv);
   if (kv == CEL_KV_F32) return x;
-  uint16_t *y = guarded((size_t)(n * width) * sizeof *y);
+  char *y = guarded((size_t)(n * vector));
   for (int64_t i = 0; i < n; i++) {
-    if (kv == CEL_KV_F16) c->now->narrow_f16(y + i * d, x + i * d, d);
-    else c->now->narrow_i16((int16_t *)y + i * width, x + i * d, d);
+    void *to = y + i * vector;
+    if (kv == CEL_KV_F16) c->now->narrow_f16(to, x + i * d, d);
+    else if (kv == CEL_KV_I16) c->now->narrow_i16(to, x + i * d, d);
+    else c->now->narrow_i8(to, x + i * d, d);
   }
   return y;
 }
@@ -137,7 +143,7 @@ static void check_shape(check *c, const shape *s) {
   cel_attention a = {.q = q, .out = got, .slots = slots,
                      .slot_step = s->slots > 1, .positions = positions, .n = s->n, .n_q = s->n_q, .n_kv = s->n_kv,
                      .d = s->d, .dv = dv, .scale = 1 / sqrtf((float)s->d), .softcap = s->softcap, .window = s->window};
-  for (int kind = CEL_KV_F32; kind <= CEL_KV_I16; kind++) check_kept(c, a, s, (cel_kv)kind, k, v, want);
+  for (int kind = CEL_KV_F32; kind < CEL_KV_KINDS; kind++) check_kept(c, a, s, (cel_kv)kind, k, v, want);
   release_all();
 }
 
@@ -187,9 +193,39 @@ static void check_narrow_i16(check *c) {
   }
 }
 
+// The same of bytes, in groups with steps of their own: what is no number marks its group alone.
+static void check_narrow_i8(check *c) {
+  enum { MOST = 576 };
+  for (int n = 4; n <= MOST; n += n < 72 ? 4 : 72) {
+    const int group = cel_kept_group_i8(n), bytes = cel_kept_width_i8(n);
+    for (int e = -140; e <= 120; e += 20) {
+      float *x = guarded_floats(n), worst = 0, step;
+      int8_t *y = guarded((size_t)bytes), *z = guarded((size_t)bytes);
+      for (int i = 0; i < n; i++) x[i] = ldexpf(normal(c), e + i / group % 3);
+      if (e == 0) x[n / 2] = 0;
+      c->now->narrow_i8(y, x, n);
+      c->ref->narrow_i8(z, x, n);
+      expect(c, memcmp(y, z, (size_t)bytes) == 0, "narrow_i8 of %d around 2^%d: not the scalar's", n, e);
+      for (int i = 0; i < n; i++) {
+        memcpy(&step, y + n + i / group * 4, sizeof step);
+        worst = fmaxf(worst, fabsf(x[i] / step - (float)y[i]));
+      }
+      expect(c, worst <= 0.51f, "narrow_i8 of %d around 2^%d: off by %g steps", n, e, (double)worst);
+      x[n - 1] = e % 40 ? NAN : INFINITY;
+      c->now->narrow_i8(y, x, n);
+      for (int g = 0; g < n / group; g++) {
+        memcpy(&step, y + n + 4 * g, sizeof step);
+        expect(c, !isfinite(step) == (g == n / group - 1), "narrow_i8 of %d with %g: group %d's step is %g", n, (double)x[n - 1], g, (double)step);
+      }
+      release_all();
+    }
+  }
+}
+
 void check_attention(check *c) {
   check_narrow_f16(c);
   check_narrow_i16(c);
+  check_narrow_i8(c);
   static const shape shapes[] = {
     // q  kv   d   n start cap slots window cap values
     {9, 3, 64, 1, 0, 1, 1, 0, 0, 0}, {9, 3, 64, 70, 0, 70, 1, 0, 0, 0}, {9, 3, 64, 20, 190, 210, 1, 0, 0, 0},

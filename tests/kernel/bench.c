@@ -115,12 +115,15 @@ static void bench_attention(const cel_kernels *k, int heads, int kv_heads, int n
   for (int i = 0; i < n; i++) keys_read += (positions[i] = context + i) + 1;
   cel_attention a = {.q = q, .out = out, .k = keys, .v = values, .kv = kv, .width = cel_kv_width(kv, d),
                      .head_stride = cap * cel_kv_width(kv, d), .slots = &slot, .positions = positions, .n = n, .n_q = heads, .n_kv = kv_heads, .d = d, .scale = 0.1f};
-  int16_t *narrow[2] = {must((size_t)(cap * kv_heads * (d + 2)) * 2), must((size_t)(cap * kv_heads * (d + 2)) * 2)};
+  const int64_t vector = (int64_t)cel_kv_width(kv, d) * cel_kv_bytes(kv);
+  char *narrow[2] = {must((size_t)(cap * kv_heads * vector)), must((size_t)(cap * kv_heads * vector))};
   for (int64_t i = 0; kv != CEL_KV_F32 && i < cap * kv_heads; i++) {
     for (int j = 0; j < 2; j++) {
       const float *x = (j ? values : keys) + i * d;
-      if (kv == CEL_KV_F16) k->narrow_f16((uint16_t *)narrow[j] + i * d, x, d);
-      else k->narrow_i16(narrow[j] + i * (d + 2), x, d);
+      void *to = narrow[j] + i * vector;
+      if (kv == CEL_KV_F16) k->narrow_f16(to, x, d);
+      else if (kv == CEL_KV_I16) k->narrow_i16(to, x, d);
+      else k->narrow_i8(to, x, d);
     }
     a.k = narrow[0];
     a.v = narrow[1];
@@ -168,7 +171,7 @@ void bench(const cel_kernels *k, const char *filter) {
         }
   if (*filter && strcmp(filter, "attention") != 0 && strcmp(filter, "pack") != 0) return;
   bench_pack(k);
-  for (int kv = CEL_KV_F32; kv <= CEL_KV_I16; kv++) {
+  for (int kv = CEL_KV_F32; kv < CEL_KV_KINDS; kv++) {
     bench_attention(k, 9, 3, 1, 511, 64, (cel_kv)kv);
     bench_attention(k, 4, 1, 1, 511, 256, (cel_kv)kv);
     bench_attention(k, 16, 8, 1, 511, 128, (cel_kv)kv);

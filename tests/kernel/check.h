@@ -24,7 +24,10 @@ void *guarded(size_t bytes);
 float *guarded_floats(int64_t n);
 void release_all(void);
 
-static inline const char *kv_name(cel_kv kv) { return kv == CEL_KV_F32 ? "f32" : kv == CEL_KV_F16 ? "f16" : "i16"; }
+static inline const char *kv_name(cel_kv kv) { 
+  static const char *const names[CEL_KV_KINDS] = {"f32", "f16", "i16", "i8"};
+  return names[kv];
+}
 
 uint32_t random_bits(check *c);
 float uniform(check *c);  // [-1, 1)

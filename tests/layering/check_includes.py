@@ -78,7 +78,7 @@ EXCEPTIONS = {
 PUBLIC_USERS = {"api", "server", "cli"}
 
 # Kernels are arithmetic: of base they know numbers and the processor, of the system neither memory, files nor threads.
-KERNEL_BASE = {"base/macros.h", "base/half.h", "base/cpu.h"}
+KERNEL_BASE = {"base/macros.h", "base/half.h", "base/kept.h", "base/cpu.h"}
 KERNEL_NOT = {"stdlib.h", "stdio.h", "errno.h", "pthread.h", "threads.h", "unistd.h", "time.h", "sched.h"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">]', re.M)

@@ -65,13 +65,13 @@ static void run_cases(const oracle *o, const char *precision, double bound, int 
 }
 
 // `kv`: how the native engine keeps keys and values. `bound` 0: the oracle's own tolerance. Otherwise a fraction of its largest
-// logit.
-static void check(const char *name, const char *precision, const char *kv, double bound) {
+// logit. `what`: of LOGITS and TOKENS.
+static void check(const char *name, const char *precision, const char *kv, double bound, int what) {
   setenv("MLXCEL_XLA_KV_CACHE", kv, 1);
   oracle *o = oracle_load(name);
   bound = bound > 0 ? bound * o->max_logit : o->tolerance;
   if (chunk == 0) {
-    run_cases(o, precision, bound, 0, LOGITS | TOKENS);
+    run_cases(o, precision, bound, 0, what);
   } else {
     run_cases(o, precision, bound, chunk, TOKENS);
     run_cases(o, precision, bound, 1, LOGITS);
@@ -244,15 +244,25 @@ static const row rows[] = {
     {"qwen3-nvfp4", "nvfp4", 3e-4},
 };
 
-static void equals_the_reference(void **state) { check(((const row *)*state)->folder, "f32", "f32", 0); }
+static void equals_the_reference(void **state) { check(((const row *)*state)->folder, "f32", "f32", 0, LOGITS | TOKENS); }
 
-// Activations and the cache each for itself, then both.
+// A router near a tie chooses other experts for what eight bits lose; nothing is then near any more.
+static bool routes(const char *folder) {
+  static const char *const names[] = {"gptoss-mxfp4", "gptoss-mlx", "qwen3moe-nvfp4", "qwen3moe-q4g32", "dsv3-q4g32"};
+  for (int i = 0; i < CEL_COUNT(names); i++)
+    if (!strcmp(folder, names[i])) return true;
+  return false;
+}
+
+// Activations and the cache each for itself, then both. A cache of eight bits stays near, no more: tiny models are full of ties.
 static void keeps_the_tokens_at_16_bits(void **state) {
   const double cache = 5e-4;  // the fraction for keys and values of 16 bits; measured: at most 4.1e-4
+  const double bytes = 5e-2;  // of 8 bits; measured: at most 4.6e-2 behind a soft cap, else 3.2e-2
   const row *r = *state;
-  check(r->folder, "i16", "f32", r->at_16_bits);
-  check(r->folder, "f32", "i16", cache);
-  check(r->folder, "i16", "i16", r->at_16_bits + cache);
+  check(r->folder, "i16", "f32", r->at_16_bits, LOGITS | TOKENS);
+  check(r->folder, "f32", "i16", cache, LOGITS | TOKENS);
+  check(r->folder, "i16", "i16", r->at_16_bits + cache, LOGITS | TOKENS);
+  if (!routes(r->folder)) check(r->folder, "f32", "i8", bytes, LOGITS);
 }
 
 static struct CMUnitTest test_of(const row *r, bool wide, char *name, size_t n) {

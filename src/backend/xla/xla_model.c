@@ -51,7 +51,7 @@ static cel_status make_buffers(cel_xla_model *m, cel_err *err) {
 
 // How keys and values are kept: as asked for, else by the precision of products.
 static cel_emit_kv kept_as(const char *asked, const char *precision) {
-  static const char *const words[CEL_EMIT_KV_KINDS] = {"f32", "f16", "i16"};
+  static const char *const words[CEL_EMIT_KV_KINDS] = {"f32", "f16", "i16", "i8"};
   for (int i = 0; i < CEL_EMIT_KV_KINDS; i++) {
     if (!strcmp(asked, words[i])) return (cel_emit_kv)i;
   }

@@ -22,29 +22,57 @@ static hlo as_halves(cel_hlo_builder *b, hlo x) {
   return cel_hlo_convert(b, x, CEL_ET_F16);
 }
 
-// [N, kv, D] to i16 [N, kv, D + 2].
-static hlo as_steps(cel_hlo_builder *b, hlo x) {
-  const int64_t last = 2, *d = x->type->dims, pairs[3] = {d[0], d[1], 2};
+// Groups of the last dimension as a dimension of their own, and back.
+static hlo grouped(cel_hlo_builder *b, hlo x, int64_t group) {
+  if (!x) return NULL;
+  int64_t d[CEL_HLO_MAX_RANK];
+  int last = x->type->rank - 1;
+  for (int i = 0; i < last; i++) d[i] = x->type->dims[i];
+  d[last] = x->type->dims[last] / group;
+  d[last + 1] = group;
+  return cel_hlo_reshape(b, x, last + 2, d);
+}
+static hlo joined(cel_hlo_builder *b, hlo x) {
+  if (!x) return NULL;
+  int64_t d[CEL_HLO_MAX_RANK];
+  int last = x->type->rank - 2;
+  for (int i = 0; i < last; i++) d[i] = x->type->dims[i];
+  d[last] = x->type->dims[last] * x->type->dims[last + 1];
+  return cel_hlo_reshape(b, x, last + 1, d);
+}
+
+// [N, kv, D] to whole numbers with their steps behind them, [N, kv, wider]: of one step, or of a step for each group of bytes.
+static hlo as_steps(cel_hlo_builder *b, hlo x, cel_etype type) {
+  const bool groups = type == CEL_ET_I8;
+  const int64_t last = groups ? 3 : 2, *d = x->type->dims, pairs[3] = {d[0], d[1], 2};
+  const double levels = groups ? CEL_KEPT_I8_STEPS : CEL_KEPT_I16_STEPS;
+  if (groups) x = grouped(b, x, cel_kept_group_i8((int)d[2]));
   hlo most = cel_hlo_reduce(b, CEL_HLO_MAXIMUM, cel_hlo_unary(b, CEL_HLO_ABS, x), &last, 1);
-  most = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, most, (double)CEL_EMIT_KV_LEAST);
-  hlo step = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, most, (double)(1.0f / 32767));
+  most = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, most, (double)CEL_KEPT_LEAST);
+  hlo step = cel_hlo_binary_scalar(b, CEL_HLO_MULTIPLY, most, (double)(1.0f / (float)levels));
   hlo n = cel_hlo_unary(b, CEL_HLO_ROUND_NEAREST_EVEN, cel_hlo_binary(b, CEL_HLO_DIVIDE, x, cel_emit_along_rows(b, step, x)));
-  n = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, cel_hlo_binary_scalar(b, CEL_HLO_MINIMUM, n, 32767), -32767);
-  hlo parts[2] = {cel_hlo_convert(b, n, CEL_ET_I16), cel_hlo_reshape(b, cel_hlo_bitcast(b, step, CEL_ET_I16), 3, pairs)};
+  n = cel_hlo_binary_scalar(b, CEL_HLO_MAXIMUM, cel_hlo_binary_scalar(b, CEL_HLO_MINIMUM, n, levels), -levels);
+  n = cel_hlo_convert(b, n, type);
+  step = cel_hlo_bitcast(b, step, type);
+  hlo parts[2] = {groups ? joined(b, n) : n, groups ? joined(b, step) : cel_hlo_reshape(b, step, 3, pairs)};
   return cel_hlo_concat(b, parts, 2, 2);
 }
 
 // New keys or values as the cache keeps them, and back to f32: d of each vector.
 static hlo as_kept(cel_hlo_builder *b, hlo x, cel_etype type) {
   if (!x || type == CEL_ET_F32) return x;
-  return type == CEL_ET_F16 ? as_halves(b, x) : as_steps(b, x);
+  return type == CEL_ET_F16 ? as_halves(b, x) : as_steps(b, x, type);
 }
 static hlo as_floats(cel_hlo_builder *b, hlo x, int64_t d) {
-  if (!x || x->type->etype != CEL_ET_I16) return cel_hlo_convert(b, x, CEL_ET_F32);
-  int rank = x->type->rank, last = rank - 1;
-  hlo step = cel_hlo_bitcast(b, cel_hlo_slice_dim(b, x, last, d, d + 2, 1), CEL_ET_F32);
+  if (!x || (x->type->etype != CEL_ET_I16 && x->type->etype != CEL_ET_I8)) return cel_hlo_convert(b, x, CEL_ET_F32);
+  const bool groups = x->type->etype == CEL_ET_I8;
+  const int last = x->type->rank - 1;
+  hlo step = cel_hlo_slice_dim(b, x, last, d, x->type->dims[last], 1);
+  step = cel_hlo_bitcast(b, groups ? grouped(b, step, 4) : step, CEL_ET_F32);
   x = cel_hlo_convert(b, cel_hlo_slice_dim(b, x, last, 0, d, 1), CEL_ET_F32);
-  return cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, cel_emit_along_rows(b, step, x));
+  if (groups) x = grouped(b, x, cel_kept_group_i8((int)d));
+  x = cel_hlo_binary(b, CEL_HLO_MULTIPLY, x, cel_emit_along_rows(b, step, x));
+  return groups ? joined(b, x) : x;
 }
 
 static const cel_hlo_func *append_decomposition(cel_emit *e, hlo cache, hlo fresh) {

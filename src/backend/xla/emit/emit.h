@@ -77,11 +77,10 @@ typedef enum cel_emit_logits {
 typedef enum cel_emit_kv {
   CEL_EMIT_KV_F32,
   CEL_EMIT_KV_F16,  // the nearest finite one
-  CEL_EMIT_KV_I16,  // whole numbers of one step, the largest of the vector / 32767 (at least CEL_EMIT_KV_LEAST / 32767), which
-                    // stands behind them as the two i16 of an f32
+  CEL_EMIT_KV_I16,  // whole numbers of one step for the vector, which stands behind them as the two i16 of an f32 (base/kept.h)
+  CEL_EMIT_KV_I8,   // the same of a step for each group, as the four i8 of an f32
   CEL_EMIT_KV_KINDS,
 } cel_emit_kv;
-#define CEL_EMIT_KV_LEAST 1e-30f
 
 typedef struct cel_emit_options {
   cel_entry entry;
@@ -103,7 +102,7 @@ enum { CEL_EMIT_MAX_TAPS = 64 };
 
 // The states of an architecture. Dimension 0 counts the layers that have it, 1 the sequences.
 typedef enum cel_state {
-  CEL_STATE_KEYS,    // "kcache": [layers, rows, kv heads, capacity, key width], 2 wider with CEL_EMIT_KV_I16
+  CEL_STATE_KEYS,    // "kcache": [layers, rows, kv heads, capacity, key width], wider by its steps with I16 and I8
   CEL_STATE_VALUES,  // "vcache": the same with the width of a value; none with MLA
   CEL_STATE_CONV,    // "conv": [layers, rows, 1, taps - 1, channels], the last inputs of the convolution, oldest first
   CEL_STATE_DELTA,   // "delta": [layers, rows, value heads, d_k, d_v]

@@ -4,6 +4,7 @@
 
 #include "backend/xla/emit/emit.h"
 #include "backend/xla/hlo/build.h"
+#include "base/kept.h"
 
 typedef struct cel_emit_weight {
   bool present;

@@ -199,9 +199,12 @@ static void walk(cel_emit *e) {
   cel_emit_shard_results(e);
 }
 
+static int64_t kept_width(cel_emit_kv kv, int d) {
+  return kv == CEL_EMIT_KV_I16 ? cel_kept_width_i16(d) : kv == CEL_EMIT_KV_I8 ? cel_kept_width_i8(d) : d;
+}
+
 cel_state_shape cel_state_shape_of(const cel_arch *a, cel_state state, int64_t rows, int64_t capacity, cel_emit_kv kv) {
-  static const cel_etype kept[CEL_EMIT_KV_KINDS] = {CEL_ET_F32, CEL_ET_F16, CEL_ET_I16};
-  const int64_t more = kv == CEL_EMIT_KV_I16 ? 2 : 0;
+  static const cel_etype kept[CEL_EMIT_KV_KINDS] = {CEL_ET_F32, CEL_ET_F16, CEL_ET_I16, CEL_ET_I8};
   int64_t channels = a->hidden, taps = a->conv.kernel;
   int n_conv = a->n_conv_layers;
   if (a->delta.kernel > 0) {
@@ -211,10 +214,10 @@ cel_state_shape cel_state_shape_of(const cel_arch *a, cel_state state, int64_t r
   }
   switch (state) {
     case CEL_STATE_KEYS:
-      return (cel_state_shape){"kcache", kept[kv], {a->n_kv_layers, rows, a->n_kv, capacity, cel_arch_key_width(a) + more}, true};
+      return (cel_state_shape){"kcache", kept[kv], {a->n_kv_layers, rows, a->n_kv, capacity, kept_width(kv, cel_arch_key_width(a))}, true};
     case CEL_STATE_VALUES:
       return (cel_state_shape){
-          "vcache", kept[kv], {a->mla.kv_rank > 0 ? 0 : a->n_kv_layers, rows, a->n_kv, capacity, a->head_dim + more}, true};
+          "vcache", kept[kv], {a->mla.kv_rank > 0 ? 0 : a->n_kv_layers, rows, a->n_kv, capacity, kept_width(kv, a->head_dim)}, true};
     case CEL_STATE_CONV:
       return (cel_state_shape){"conv", CEL_ET_F32, {n_conv, rows, 1, taps - 1, channels}, false};
     case CEL_STATE_DELTA:

@@ -112,6 +112,8 @@ static void keep(const member *m, cel_kv kv, void *to, const float *x, int64_t n
     case CEL_KV_F32: memcpy(to, x, (size_t)n * sizeof *x); break;
     case CEL_KV_F16: m->r->plan->kernels.narrow_f16(to, x, n); break;
     case CEL_KV_I16: m->r->plan->kernels.narrow_i16(to, x, n); break;
+    case CEL_KV_I8: m->r->plan->kernels.narrow_i8(to, x, n); break;
+    case CEL_KV_KINDS: break;
   }
 }
 
@@ -122,14 +124,13 @@ static void run_append(const member *m, const cel_step *s) {
   char *cache = at(m, s->in[0]);
   const float *fresh = at(m, s->in[1]);
   const int32_t *slots = at(m, s->in[2]), *positions = at(m, s->in[3]);
-  int64_t width = d[4] - (s->u.append.kv == CEL_KV_I16 ? 2 : 0);
   range mine = share(m, s->solo, s->u.append.tokens, 1);
   for (int64_t t = mine.begin; t < mine.end; t++) {
     int64_t slot = slots[s->u.append.slot_per_token ? t : 0], position = positions[t];
     if (slot < 0 || slot >= d[1] || position < 0 || position >= d[3]) continue;
     for (int64_t h = 0; h < d[2]; h++) {
       int64_t element = ((((s->u.append.layer * d[1]) + slot) * d[2] + h) * d[3] + position) * d[4];
-      keep(m, s->u.append.kv, cache + element * cel_kv_bytes(s->u.append.kv), fresh + (t * d[2] + h) * width, width);
+      keep(m, s->u.append.kv, cache + element * cel_kv_bytes(s->u.append.kv), fresh + (t * d[2] + h) * s->u.append.d, s->u.append.d);
     }
   }
 }

@@ -239,6 +239,24 @@ static void widen(const cel_attention *a, const void *kv, int64_t at, int first,
     }
 }
 
+// The same of bytes with their steps.
+static void widen_i8(const cel_attention *a, const int8_t *kv, int first, int past, float *out) {
+  for (int j = first; j < past; j++) {
+    const int8_t *x = kv + (int64_t)j * a->width;
+    for (int c = 0; c < a->d; c += 4) {
+      int32_t four;
+      memcpy(&four, x + c, sizeof four);
+      const int16x4_t n = vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))));
+      vst1q_f32(out + j * a->d + c, vmulq_f32(vcvtq_f32_s32(vmovl_s16(n)), set4(cel_attention_step_i8(x, a->d, c))));
+    }
+  }
+}
+
+static void widen_any(const cel_attention *a, const void *kv, int64_t at, int first, int past, float *out) {
+  if (a->kv == CEL_KV_I8) widen_i8(a, (const int8_t *)kv + at, first, past, out);
+  else widen(a, kv, at, first, past, out);
+}
+
 static void load_steps(const cel_attention *a, const void *kv, int64_t at, int first, int past, float *step) {
   for (int j = 0; j < TILE; j++)
     step[j] = j < first || j >= past ? 0 : cel_attention_step((const int16_t *)kv + at + (int64_t)j * a->width, a->d);
@@ -248,9 +266,9 @@ static void load_steps(const cel_attention *a, const void *kv, int64_t at, int f
 static kv_tile tile_of(const cel_attention *a, int64_t at, int first, int past, cel_attention_scratch *scratch) {
   if (a->kv == CEL_KV_F32) return (kv_tile){(const float *)a->k + at, (const float *)a->v + at, NULL, NULL};
   float *k = (float *)(void *)(scratch + 1), *v = a->v == a->k ? k : k + (int64_t)TILE * a->d;
-  widen(a, a->k, at, first, past, k);
-  if (v != k) widen(a, a->v, at, first, past, v);
-  if (a->kv == CEL_KV_F16) return (kv_tile){k, v, NULL, NULL};
+  widen_any(a, a->k, at, first, past, k);
+  if (v != k) widen_any(a, a->v, at, first, past, v);
+  if (a->kv != CEL_KV_I16) return (kv_tile){k, v, NULL, NULL};
   load_steps(a, a->k, at, first, past, scratch->k_step);
   load_steps(a, a->v, at, first, past, scratch->v_step);
   return (kv_tile){k, v, scratch->k_step, scratch->v_step};

@@ -68,16 +68,22 @@ static inline cel_attention_range cel_attention_range_of(const cel_attention *a,
   return r;
 }
 
-// x in whole steps; 0 where that is no number.
-static inline int16_t cel_kv_steps(float x, float step) {
-  float v = rintf(x / step);
-  return (int16_t)(v <= 32767 ? v >= -32767 ? v : -32767 : v > 32767 ? 32767 : 0);
+// x in whole steps, at most `most` of them either way; 0 where that is no number.
+static inline int cel_kv_steps(float x, float step, int most) {
+  float v = rintf(x / step), top = (float)most;
+  return (int)(v <= top ? v >= -top ? v : -top : v > top ? top : 0);
 }
 
 // The step behind the d numbers of a vector.
 static inline float cel_attention_step(const int16_t *x, int d) {
   float step;
   memcpy(&step, x + d, sizeof step);
+  return step;
+}
+// That of column c.
+static inline float cel_attention_step_i8(const int8_t *x, int d, int c) {
+  float step;
+  memcpy(&step, x + d + c / cel_kept_group_i8(d) * 4, sizeof step);
   return step;
 }
 

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/kept.h"
+
 // ---- linear: y[t][r] = sum_c x[t][c] * w[r][c] ------------------------------------------------------
 
 typedef enum cel_linear_format {
@@ -71,12 +73,14 @@ int cel_linear_row_tile(const cel_linear *w);
 // Query head h reads kv head h / (n_q / n_kv). A value is as wide as a key or, in latent attention (v is k then), the
 // first columns of one. Keys are cut in tiles at absolute multiples of
 // CEL_ATTENTION_TILE and joined in order (running maximum), so the bits do not depend on chunking.
-// Keys and values are kept as f32, as f16, or as whole numbers of one step for each vector, whose f32 stands behind them.
-// With steps: score = scale * (step * q.k), and out = sum of (p * step).v, with k and v the whole numbers.
-typedef enum cel_kv { CEL_KV_F32, CEL_KV_F16, CEL_KV_I16 } cel_kv;
-#define CEL_KV_LEAST 1e-30f  // the largest of a vector counts as no less
-static inline int cel_kv_bytes(cel_kv kv) { return kv == CEL_KV_F32 ? 4 : 2; }  // of an element
-static inline int cel_kv_width(cel_kv kv, int d) { return kv == CEL_KV_I16 ? d + 2 : d; }
+// Keys and values are kept as f32, as f16, or as whole numbers of steps (base/kept.h).
+// I16, one step a vector: score = scale * (step * q.k), and out = sum of (p * step).v, with k and v the whole numbers.
+// I8, a step for each group: k and v are number * step, rounded to f32.
+typedef enum cel_kv { CEL_KV_F32, CEL_KV_F16, CEL_KV_I16, CEL_KV_I8, CEL_KV_KINDS } cel_kv;
+static inline int cel_kv_bytes(cel_kv kv) { return kv == CEL_KV_F32 ? 4 : kv == CEL_KV_I8 ? 1 : 2; }  // of an element
+static inline int cel_kv_width(cel_kv kv, int d) {
+  return kv == CEL_KV_I16 ? cel_kept_width_i16(d) : kv == CEL_KV_I8 ? cel_kept_width_i8(d) : d;
+}
 
 enum { CEL_ATTENTION_TILE = 64, CEL_ATTENTION_WIDEST = 1024 };
 typedef struct cel_attention {

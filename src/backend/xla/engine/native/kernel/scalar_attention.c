@@ -22,32 +22,45 @@ void cel_scalar_narrow_f16(uint16_t *y, const float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = cel_f32_to_f16(x[i] > most ? most : x[i] < -most ? -most : x[i]);
 }
 
-void cel_scalar_narrow_i16(int16_t *y, const float *x, int64_t n) {
-  float most = CEL_KV_LEAST;
+static float largest(const float *x, int64_t n) {
+  float most = CEL_KEPT_LEAST;
   for (int64_t i = 0; i < n; i++) most = isnan(most) || most >= fabsf(x[i]) ? most : fabsf(x[i]);  // NaN wins
-  const float step = most * (1.0f / 32767);
-  for (int64_t i = 0; i < n; i++) y[i] = cel_kv_steps(x[i], step);
+  return most;
+}
+
+void cel_scalar_narrow_i16(int16_t *y, const float *x, int64_t n) {
+  const float step = largest(x, n) * (1.0f / CEL_KEPT_I16_STEPS);
+  for (int64_t i = 0; i < n; i++) y[i] = (int16_t)cel_kv_steps(x[i], step, CEL_KEPT_I16_STEPS);
   memcpy(y + n, &step, sizeof step);
 }
 
-// Element i of keys or values, without its step.
-static float kept(const cel_attention *a, const void *kv, int64_t i) {
-  switch (a->kv) {
-    case CEL_KV_F16: return cel_f16_to_f32(((const uint16_t *)kv)[i]);
-    case CEL_KV_I16: return ((const int16_t *)kv)[i];
-    case CEL_KV_F32: break;
+void cel_scalar_narrow_i8(int8_t *y, const float *x, int64_t n) {
+  const int group = cel_kept_group_i8((int)n);
+  for (int64_t g = 0; g < n / group; g++) {
+    const float step = largest(x + g * group, group) * (1.0f / CEL_KEPT_I8_STEPS);
+    for (int64_t i = g * group; i < (g + 1) * group; i++) y[i] = (int8_t)cel_kv_steps(x[i], step, CEL_KEPT_I8_STEPS);
+    memcpy(y + n + 4 * g, &step, sizeof step);
   }
-  return ((const float *)kv)[i];
 }
 
-// The step of the vector at element i; 1 where there is none.
+// Column c of the key or value at element `at`, without a step that the whole vector has.
+static float kept(const cel_attention *a, const void *kv, int64_t at, int c) {
+  switch (a->kv) {
+    case CEL_KV_F16: return cel_f16_to_f32(((const uint16_t *)kv)[at + c]);
+    case CEL_KV_I16: return ((const int16_t *)kv)[at + c];
+    case CEL_KV_I8: return ((const int8_t *)kv)[at + c] * cel_attention_step_i8((const int8_t *)kv + at, a->d, c);
+    default: return ((const float *)kv)[at + c];
+  }
+}
+
+// The step of the vector at element i; 1 where it has none of its own.
 static float step_at(const cel_attention *a, const void *kv, int64_t i) {
   return a->kv == CEL_KV_I16 ? cel_attention_step((const int16_t *)kv + i, a->d) : 1;
 }
 
 static float score(const cel_attention *a, const float *q, int64_t at) {
   float acc[8] = {0};
-  for (int c = 0; c < a->d; c++) acc[c % 8] = fmaf(q[c], kept(a, a->k, at + c), acc[c % 8]);
+  for (int c = 0; c < a->d; c++) acc[c % 8] = fmaf(q[c], kept(a, a->k, at, c), acc[c % 8]);
   float s = ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]));
   s = a->scale * (s * step_at(a, a->k, at));
   return a->softcap > 0 ? a->softcap * tanhf(s / a->softcap) : s;
@@ -75,7 +88,7 @@ static void attend(const cel_attention *a, int64_t i, int h, float *s) {
       const int64_t v = at + j * a->width;
       sum += p;
       p *= step_at(a, a->v, v);
-      for (int c = 0; c < a->dv; c++) out[c] = fmaf(p, kept(a, a->v, v + c), out[c]);
+      for (int c = 0; c < a->dv; c++) out[c] = fmaf(p, kept(a, a->v, v, c), out[c]);
     }
     total = total * keep + sum;
     most = next;

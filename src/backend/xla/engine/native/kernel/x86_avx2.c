@@ -15,6 +15,7 @@ const cel_kernels cel_kernels_avx2 = {
   .add_rows = cel_avx2_add_rows,
   .narrow_f16 = cel_avx2_narrow_f16,
   .narrow_i16 = cel_avx2_narrow_i16,
+  .narrow_i8 = cel_avx2_narrow_i8,
   .attention = cel_avx2_attention,
   .rms_norm = cel_avx2_rms_norm,
   .layer_norm = cel_avx2_layer_norm,

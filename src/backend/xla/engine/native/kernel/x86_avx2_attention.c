@@ -262,10 +262,10 @@ void cel_avx2_narrow_f16(uint16_t *y, const float *x, int64_t n) {
   if (i < n) cel_scalar_narrow_f16(y + i, x + i, n - i);
 }
 
-// The largest magnitude, at least CEL_KV_LEAST; NaN when one is.
+// The largest magnitude, at least CEL_KEPT_LEAST; NaN when one is.
 static float largest(const float *x, int64_t n) {
   const __m256 sign = set8(-0.0f);
-  __m256 most = set8(CEL_KV_LEAST), odd = _mm256_setzero_ps();
+  __m256 most = set8(CEL_KEPT_LEAST), odd = _mm256_setzero_ps();
   for (int64_t i = 0; i < n; i += 8) {
     __m256 v = _mm256_andnot_ps(sign, load_first(x + i, n - i < 8 ? (int)(n - i) : 8));
     most = _mm256_max_ps(most, v);
@@ -277,16 +277,33 @@ static float largest(const float *x, int64_t n) {
   return _mm_cvtss_f32(_mm_max_ss(h, _mm_movehdup_ps(h)));
 }
 
+// Eight numbers in whole steps, at most `most` either way.
+static CEL_ALWAYS_INLINE __m128i steps8(const float *x, float step, int most) {
+  __m256i v = _mm256_cvtps_epi32(_mm256_div_ps(_mm256_loadu_ps(x), set8(step)));
+  v = _mm256_max_epi32(_mm256_min_epi32(v, _mm256_set1_epi32(most)), _mm256_set1_epi32(-most));
+  return _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+}
+
 void cel_avx2_narrow_i16(int16_t *y, const float *x, int64_t n) {
-  const float step = largest(x, n) * (1.0f / 32767);
+  const float step = largest(x, n) * (1.0f / CEL_KEPT_I16_STEPS);
   int64_t i = 0;
-  for (; isfinite(step) && i + 8 <= n; i += 8) {
-    __m256i v = _mm256_cvtps_epi32(_mm256_div_ps(_mm256_loadu_ps(x + i), set8(step)));
-    v = _mm256_max_epi32(_mm256_min_epi32(v, _mm256_set1_epi32(32767)), _mm256_set1_epi32(-32767));
-    _mm_storeu_si128((void *)(y + i), _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
-  }
-  for (; i < n; i++) y[i] = cel_kv_steps(x[i], step);
+  for (; isfinite(step) && i + 8 <= n; i += 8) _mm_storeu_si128((void *)(y + i), steps8(x + i, step, CEL_KEPT_I16_STEPS));
+  for (; i < n; i++) y[i] = (int16_t)cel_kv_steps(x[i], step, CEL_KEPT_I16_STEPS);
   memcpy(y + n, &step, sizeof step);
+}
+
+void cel_avx2_narrow_i8(int8_t *y, const float *x, int64_t n) {
+  const int group = cel_kept_group_i8((int)n);
+  for (int64_t at = 0, g = 0; at < n; at += group, g++) {
+    const float step = largest(x + at, group) * (1.0f / CEL_KEPT_I8_STEPS);
+    int i = 0;
+    for (; isfinite(step) && i + 8 <= group; i += 8) {
+      const __m128i v = steps8(x + at + i, step, CEL_KEPT_I8_STEPS);
+      _mm_storel_epi64((void *)(y + at + i), _mm_packs_epi16(v, v));
+    }
+    for (; i < group; i++) y[at + i] = (int8_t)cel_kv_steps(x[at + i], step, CEL_KEPT_I8_STEPS);
+    memcpy(y + n + 4 * g, &step, sizeof step);
+  }
 }
 
 // Rows of d elements, `width` apart, as floats next to each other.
@@ -296,6 +313,24 @@ static CEL_ALWAYS_INLINE void widen(kv t, int d, int64_t first, int64_t past, fl
     for (; c + 8 <= d; c += 8) _mm256_storeu_ps(out + j * d + c, kv8(t, j * t.width + c));
     if (c < d) _mm_storeu_ps(out + j * d + c, kv4(t, j * t.width + c));
   }
+}
+
+// The same of bytes with their steps.
+static CEL_ALWAYS_INLINE void widen_i8(kv t, int d, int64_t first, int64_t past, float *out) {
+  const int group = cel_kept_group_i8(d);
+  for (int64_t j = first; j < past; j++) {
+    const int8_t *x = element(t, j * t.width);
+    for (int c = 0; group >= 8 && c < d; c += 8) {
+      const __m256 n = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)(x + c))));
+      _mm256_storeu_ps(out + j * d + c, _mm256_mul_ps(n, set8(cel_attention_step_i8(x, d, c))));
+    }
+    for (int c = 0; group < 8 && c < d; c++) out[j * d + c] = x[c] * cel_attention_step_i8(x, d, c);
+  }
+}
+
+static CEL_ALWAYS_INLINE void widen_any(kv t, int d, int64_t first, int64_t past, float *out) {
+  if (t.kind == CEL_KV_I8) widen_i8(t, d, first, past, out);
+  else widen(t, d, first, past, out);
 }
 
 static void load_steps(kv t, int d, int64_t first, int64_t past, float *step) {
@@ -317,21 +352,22 @@ static CEL_ALWAYS_INLINE void attend_rows(const cel_attention *a, row *rows, int
   }
 }
 
-// A tile for few rows comes from memory and is widened as it is read. For more of them what they see of it is widened once.
+// A tile for few rows comes from memory and is widened as it is read, unless its steps change within a vector. For more of them what they
+// see of it is widened once.
 static CEL_ALWAYS_INLINE void attend_kept(const cel_attention *a, row *rows, int n, int64_t tile, int64_t first, int64_t past, kv k,
                                           kv v, cel_attention_scratch *scratch) {
   if (k.kind == CEL_KV_I16) {
     load_steps(k, a->d, first, past, scratch->k_step);
     load_steps(v, a->d, first, past, scratch->v_step);
   }
-  if (n <= MOST_ROWS || k.kind == CEL_KV_F32) {
+  if (k.kind != CEL_KV_I8 && (n <= MOST_ROWS || k.kind == CEL_KV_F32)) {
     k.cold = v.cold = n <= MOST_ROWS;
     attend_rows(a, rows, n, MOST_ROWS, tile, k, v, scratch);
     return;
   }
   float *wide_k = (float *)(void *)(scratch + 1), *wide_v = v.p == k.p ? wide_k : wide_k + (int64_t)TILE * a->d;
-  widen(k, a->d, first, past, wide_k);
-  if (wide_v != wide_k) widen(v, a->d, first, past, wide_v);
+  widen_any(k, a->d, first, past, wide_k);
+  if (wide_v != wide_k) widen_any(v, a->d, first, past, wide_v);
   attend_rows(a, rows, n, 2, tile, (kv){wide_k, a->d, CEL_KV_F32, false}, (kv){wide_v, a->d, CEL_KV_F32, false}, scratch);
 }
 
@@ -347,6 +383,8 @@ static void attend_tile_of(const cel_attention *a, row *rows, int n, int64_t til
     KIND(CEL_KV_F32)
     KIND(CEL_KV_F16)
     KIND(CEL_KV_I16)
+    KIND(CEL_KV_I8)
+    case CEL_KV_KINDS: break;
 #undef KIND
   }
 }

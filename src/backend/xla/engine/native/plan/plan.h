@@ -134,7 +134,7 @@ typedef struct cel_step {
       bool gelu;
     } gated;
     struct {
-      int64_t tokens, layer;
+      int64_t tokens, layer, d;
       const cel_hlo_type *cache;
       cel_kv kv;
       bool slot_per_token;

@@ -61,7 +61,12 @@ static bool f32_operands(const cel_hlo_op *op, int n, int rank) {
 
 // How a cache that kernels know keeps vectors.
 static cel_kv kv_of(const cel_hlo_type *t) {
-  return t->etype == CEL_ET_F16 ? CEL_KV_F16 : t->etype == CEL_ET_I16 ? CEL_KV_I16 : CEL_KV_F32;
+  switch (t->etype) {
+    case CEL_ET_F16: return CEL_KV_F16;
+    case CEL_ET_I16: return CEL_KV_I16;
+    case CEL_ET_I8: return CEL_KV_I8;
+    default: return CEL_KV_F32;
+  }
 }
 
 // Do kernels know this cache, of vectors of d?
@@ -242,6 +247,7 @@ static cel_status append_step(cel_plan *p, cel_step *s, const cel_node *n, cel_e
   s->u.append.cache = op->operands[0]->type;
   s->u.append.kv = kv_of(s->u.append.cache);
   s->u.append.tokens = op->operands[1]->type->dims[0];
+  s->u.append.d = op->operands[1]->type->dims[2];
   s->u.append.slot_per_token = op->operands[2]->type->rank == 1;
   s->solo = s->u.append.tokens < 8;
   if (!cel_plan_layer(p, n->in[4], s->u.append.cache->dims[0], &s->u.append.layer)) {
