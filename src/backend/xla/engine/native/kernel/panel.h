@@ -12,14 +12,14 @@
 
 enum {
   CEL_PANEL_ROWS = 16,
-  CEL_PANEL_SCALES = CEL_LIN_COLS / 32 * 2,  // most units and halves in it
+  CEL_PANEL_SCALES = 2 * CEL_LIN_COLS / 32 * 2,  // most units and halves in it
 };
 
 // In scratch.
 typedef struct cel_panel {
   union {
     int16_t words[CEL_LIN_COLS * CEL_PANEL_ROWS];
-    uint8_t bytes[CEL_LIN_COLS * CEL_PANEL_ROWS];
+    uint8_t bytes[2 * CEL_LIN_COLS * CEL_PANEL_ROWS];
   } u;
   float s[CEL_PANEL_SCALES * CEL_PANEL_ROWS];  // [unit and half][row]
   float b[CEL_PANEL_SCALES * CEL_PANEL_ROWS];
