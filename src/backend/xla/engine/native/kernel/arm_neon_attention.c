@@ -244,9 +244,9 @@ static void widen_i8(const cel_attention *a, const int8_t *kv, int first, int pa
   for (int j = first; j < past; j++) {
     const int8_t *x = kv + (int64_t)j * a->width;
     for (int c = 0; c < a->d; c += 4) {
-      int32_t four;
-      memcpy(&four, x + c, sizeof four);
-      const int16x4_t n = vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))));
+      int32_t bytes;
+      memcpy(&bytes, x + c, sizeof bytes);
+      const int16x4_t n = vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(bytes))));
       vst1q_f32(out + j * a->d + c, vmulq_f32(vcvtq_f32_s32(vmovl_s16(n)), set4(cel_attention_step_i8(x, a->d, c))));
     }
   }
