@@ -113,7 +113,7 @@ static void mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stride,
   }
   const lin_kind f = kind_of(w);
   cel_panel_mul(w, packed, pack_stride, n_tokens, y, y_stride, row_begin, row_end, unpack[f],
-                panels[cel_panel_of(f, cel_lin_bytes(w), wide(f))], scratch);
+                panels[cel_panel_of(f, cel_lin_bytes(w), wide(f))], CEL_LIN_COLS, scratch);
 }
 
 const cel_kernels cel_kernels_i8mm = {

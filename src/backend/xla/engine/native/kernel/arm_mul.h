@@ -11,6 +11,6 @@ static bool mul_listed(const cel_linear *w, const uint8_t *packed, int64_t pack_
   if (!one[f]) return false;
   if (n_tokens == 1) one[f](w, packed, y, begin, end);
   else cel_panel_mul(w, packed, pack_stride, n_tokens, y, y_stride, begin, end, unpack[f],
-                     panels[cel_panel_of(f, cel_lin_bytes(w), wide(f))], scratch);
+                     panels[cel_panel_of(f, cel_lin_bytes(w), wide(f))], CEL_LIN_COLS, scratch);
   return true;
 }

@@ -29,7 +29,7 @@
 enum {
   CEL_LIN_BATCH = 8,        // units whose scales are widened together
   CEL_LIN_UNIT_MAX = 64,
-  CEL_LIN_COLS = 640,       // at most, of one stretch of a sum: what is unpacked together; twice that as bytes
+  CEL_LIN_COLS = 640,       // at most, of one stretch of a sum: what is unpacked together; twice that where it is unpacked to bytes
   CEL_LIN_BLOCK_BYTES = 48 << 10,  // least scratch: a panel of integers (panel.h), or of widened rows with their sums (wide_tile.h)
 };
 
@@ -71,9 +71,8 @@ static inline int64_t cel_lin_units(const cel_linear *w) {
   return (w->cols + u - 1) / u;
 }
 static inline int64_t cel_lin_round(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-// Units to a stretch of the sum: equal ones, of whole batches.
-static inline int64_t cel_lin_stretch(const cel_linear *w) {
-  const int64_t columns = cel_lin_bytes(w) ? 2 * CEL_LIN_COLS : CEL_LIN_COLS;
+// Units to a stretch of the sum of at most so many columns: equal ones, of whole batches.
+static inline int64_t cel_lin_stretch(const cel_linear *w, int64_t columns) {
   const int64_t units = cel_lin_units(w), most = columns / cel_lin_unit(w) / CEL_LIN_BATCH * CEL_LIN_BATCH;
   const int64_t n = (units + most - 1) / most;
   const int64_t even = cel_lin_round((units + n - 1) / n, CEL_LIN_BATCH);

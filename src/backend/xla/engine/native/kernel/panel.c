@@ -57,10 +57,10 @@ static void many_tokens(const product *p, const uint8_t *row, float *y, int64_t 
 
 void cel_panel_mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                    int64_t y_stride, int64_t row_begin, int64_t row_end, cel_panel_unpack *unpack, cel_panel_multiply *multiply,
-                   cel_panel *panel) {
+                   int64_t columns, cel_panel *panel) {
   enum { TOKENS = 128, CACHED = 160 << 10 };
   const product p = {w, cel_lin_bytes(w), row_begin, row_end, pack_stride, y_stride, unpack, multiply, panel};
-  const int64_t units = cel_lin_units(w), block = cel_lin_stretch(w);
+  const int64_t units = cel_lin_units(w), block = cel_lin_stretch(w, columns);
   if (n_tokens * pack_stride <= CACHED) {
     few_tokens(&p, packed, y, n_tokens, units, block);
     return;

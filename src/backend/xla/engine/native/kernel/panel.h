@@ -46,10 +46,11 @@ typedef void cel_panel_multiply(const cel_panel_tile *t, int64_t n_tokens);
 // batch. What stands for rows that are not there does not matter. `bytes`: of cel_lin_bytes.
 typedef void cel_panel_unpack(const cel_linear *w, int64_t row, int64_t end, int64_t u, int64_t n, bool bytes, cel_panel *p);
 
-// linear_mul for several tokens. A packed row begins with as many bytes of integers as linear.h says, unit after unit.
+// linear_mul for several tokens. A packed row begins with as many bytes of integers as linear.h says, unit after unit. `columns`: the
+// most of a stretch, CEL_LIN_COLS, or twice that where `unpack` makes bytes of this matrix.
 void cel_panel_mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                    int64_t y_stride, int64_t row_begin, int64_t row_end, cel_panel_unpack *unpack, cel_panel_multiply *multiply,
-                   cel_panel *panel);
+                   int64_t columns, cel_panel *panel);
 
 // Asks for where the next n_tokens' sums will go, and for row `row` of what will be unpacked next.
 static CEL_ALWAYS_INLINE void cel_panel_ask(const cel_panel_tile *g, int64_t n_tokens, int row) {

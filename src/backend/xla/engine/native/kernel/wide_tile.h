@@ -119,7 +119,7 @@ static CEL_ALWAYS_INLINE int64_t cel_wide_tokens(const cel_linear *w) {
 // All stretches of up to eight rows from `row` on with a block of tokens: t.tokens and t.y are those of the first token and row.
 static CEL_ALWAYS_INLINE void cel_wide_panel(const cel_linear *w, cel_wide_tile t, int64_t row, int64_t n_rows, int64_t n_tokens,
                                              cel_wide_scratch *scratch, cel_wide_row *widen, cel_wide_multiply *multiply) {
-  const int64_t unit = cel_lin_unit(w), units = cel_lin_units(w), stretch = cel_lin_stretch(w);
+  const int64_t unit = cel_lin_unit(w), units = cel_lin_units(w), stretch = cel_lin_stretch(w, CEL_LIN_COLS);
   const int64_t passes = (n_tokens + 2) / 3 * ((units + stretch - 1) / stretch), bytes = CEL_WIDE_ROWS * w->w_row_bytes;
   cel_wide_ahead ahead = {w->w + row * w->w_row_bytes + bytes, bytes / passes + 1};
   for (int64_t u = 0; u < units; u += stretch) {
@@ -142,7 +142,7 @@ static CEL_ALWAYS_INLINE void cel_wide_mul(const cel_linear *w, const uint8_t *p
     return;
   }
   const int64_t block = cel_wide_tokens(w);
-  cel_wide_tile t = {.rows = scratch->rows, .row_stride = cel_lin_stretch(w) * cel_lin_unit(w), .token_stride = pack_stride / 4,
+  cel_wide_tile t = {.rows = scratch->rows, .row_stride = cel_lin_stretch(w, CEL_LIN_COLS) * cel_lin_unit(w), .token_stride = pack_stride / 4,
                      .sums = scratch->sums, .y_stride = y_stride};
   for (int64_t i = 0; i < n_tokens; i += block) {
     t.tokens = (const void *)(packed + i * pack_stride);

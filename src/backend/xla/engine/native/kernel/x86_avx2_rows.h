@@ -343,7 +343,7 @@ typedef void mul_body(const cel_linear *w, const uint8_t *packed, int64_t pack_s
     const bool bytes = cel_lin_bytes(w);                                                                               \
     if (n_tokens == 1) one_##f(w, packed, y, begin, end, scratch);                                                     \
     else cel_panel_mul(w, packed, pack_stride, n_tokens, y, y_stride, begin, end, unpack_##f,                          \
-                       panels[panel_of(K_##f, bytes)], scratch);                                                       \
+                       panels[panel_of(K_##f, bytes)], bytes ? 2 * CEL_LIN_COLS : CEL_LIN_COLS, scratch);            \
   }
 #define CEL_AVX2_BODY(f) [K_##f] = mul_##f,
 
