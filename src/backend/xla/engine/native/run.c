@@ -22,7 +22,7 @@ static void multiply_rows(const member *m, const cel_step *s, range rows, const 
 
 // Cores differ in speed, by what else they run: each member begins with its own share of the rows, piece by piece.
 static void multiply(const member *m, const cel_step *s, const uint8_t *packed, void *scratch) {
-  enum { PIECES = 32 };
+  enum { PIECES = 32 };  // at most, of a member
   const int tile = cel_linear_row_tile(&s->u.linear.w[0]), grain = s->u.linear.tokens > 8 ? 4 * tile : tile;
   cel_pool_piece piece;
   range all = {0, 0};
@@ -31,8 +31,10 @@ static void multiply(const member *m, const cel_step *s, const uint8_t *packed, 
     multiply_rows(m, s, all, packed, scratch);
     return;
   }
-  while (cel_pool_take(m->r->pool, m->index, (uint16_t)m->step, PIECES, &piece))
-    multiply_rows(m, s, part(part(all, piece.owner, m->n, tile), piece.index, PIECES, grain), packed, scratch);
+  const int64_t each = (all.end + m->n - 1) / m->n, grains = (each + grain - 1) / grain;
+  const int pieces = (int)CEL_MIN(PIECES, CEL_MAX(grains, 1));
+  while (cel_pool_take(m->r->pool, m->index, (uint16_t)m->step, pieces, &piece))
+    multiply_rows(m, s, part(part(all, piece.owner, m->n, tile), piece.index, pieces, grain), packed, scratch);
 }
 
 static void run_linear(const member *m, const cel_step *s) {
