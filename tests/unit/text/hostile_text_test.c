@@ -10,8 +10,10 @@
 
 enum { STACK = 256 * 1024 };
 
-// Sanitizers make everything a few times slower.
-#if CEL_HAS_SANITIZER
+// Sanitizers make everything a few times slower, an emulated processor more.
+#if defined(CEL_TEST_EMULATED)
+static const double limit_s = 40;
+#elif CEL_HAS_SANITIZER
 static const double limit_s = 8;
 #else
 static const double limit_s = 1;
