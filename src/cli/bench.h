@@ -19,6 +19,8 @@ bench_reading bench_read_gb_s(int n_threads);
 double bench_f32_gmul_s(int n_threads);
 double bench_i16_gmul_s(int n_threads);
 
+void bench_sort(double *v, int64_t n);  // the smallest first (cmd_bench.c)
+
 // ---- the model (bench_work.c) --------------------------------------------------------------------------------
 
 // Products with weights that a token takes, without the head's; attention multiplies beside them.

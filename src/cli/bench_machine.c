@@ -34,11 +34,6 @@ static void read_share(void *context, int member, int n) {
 
 enum { PASSES = 15 };
 
-static int by_size(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 // Several passes of a pool in ms, the shortest first; false: there is no pool.
 static bool time_passes(int n_threads, cel_pool_work *task, void *context, double ms[PASSES]) {
   cel_pool *pool;
@@ -50,7 +45,7 @@ static bool time_passes(int n_threads, cel_pool_work *task, void *context, doubl
     ms[i] = CEL_MAX(cel_now_ms() - start, 1e-6);
   }
   cel_pool_free(pool);
-  qsort(ms, PASSES, sizeof *ms, by_size);
+  bench_sort(ms, PASSES);
   return true;
 }
 

@@ -19,8 +19,10 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+void bench_sort(double *v, int64_t n) { qsort(v, (size_t)n, sizeof *v, by_value); }
+
 static double median(double *v, int n) {
-  qsort(v, (size_t)n, sizeof *v, by_value);
+  bench_sort(v, n);
   return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -50,7 +52,7 @@ static cel_status decode(const cli_options *o, const cel_lm *lm, cel_session **s
     before = now;
   }
   out->decode = 1000.0 * (double)(n * rows) / (before - begin);
-  qsort(times, (size_t)n, sizeof *times, by_value);
+  bench_sort(times, n);
   out->p50_ms = times[n / 2];
   out->p95_ms = times[(n * 95 + 99) / 100 - 1];
   free(times);

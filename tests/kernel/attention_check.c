@@ -97,12 +97,7 @@ static const void *kept(check *c, cel_kv kv, const float *x, int64_t n, int d) {
   const int64_t vector = (int64_t)cel_kv_width(kv, d) * cel_kv_bytes(kv);
   if (kv == CEL_KV_F32) return x;
   char *y = guarded((size_t)(n * vector));
-  for (int64_t i = 0; i < n; i++) {
-    void *to = y + i * vector;
-    if (kv == CEL_KV_F16) c->now->narrow_f16(to, x + i * d, d);
-    else if (kv == CEL_KV_I16) c->now->narrow_i16(to, x + i * d, d);
-    else c->now->narrow_i8(to, x + i * d, d);
-  }
+  for (int64_t i = 0; i < n; i++) narrow_kept(c->now, kv, y + i * vector, x + i * d, d);
   return y;
 }
 

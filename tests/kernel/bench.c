@@ -118,13 +118,7 @@ static void bench_attention(const cel_kernels *k, int heads, int kv_heads, int n
   const int64_t vector = (int64_t)cel_kv_width(kv, d) * cel_kv_bytes(kv);
   char *narrow[2] = {must((size_t)(cap * kv_heads * vector)), must((size_t)(cap * kv_heads * vector))};
   for (int64_t i = 0; kv != CEL_KV_F32 && i < cap * kv_heads; i++) {
-    for (int j = 0; j < 2; j++) {
-      const float *x = (j ? values : keys) + i * d;
-      void *to = narrow[j] + i * vector;
-      if (kv == CEL_KV_F16) k->narrow_f16(to, x, d);
-      else if (kv == CEL_KV_I16) k->narrow_i16(to, x, d);
-      else k->narrow_i8(to, x, d);
-    }
+    for (int j = 0; j < 2; j++) narrow_kept(k, kv, narrow[j] + i * vector, (j ? values : keys) + i * d, d);
     a.k = narrow[0];
     a.v = narrow[1];
   }

@@ -24,9 +24,15 @@ void *guarded(size_t bytes);
 float *guarded_floats(int64_t n);
 void release_all(void);
 
-static inline const char *kv_name(cel_kv kv) { 
+static inline const char *kv_name(cel_kv kv) {
   static const char *const names[CEL_KV_KINDS] = {"f32", "f16", "i16", "i8"};
   return names[kv];
+}
+// One vector of d as a cache keeps it that is not of f32.
+static inline void narrow_kept(const cel_kernels *k, cel_kv kv, void *to, const float *x, int d) {
+  if (kv == CEL_KV_F16) k->narrow_f16(to, x, d);
+  else if (kv == CEL_KV_I16) k->narrow_i16(to, x, d);
+  else k->narrow_i8(to, x, d);
 }
 
 uint32_t random_bits(check *c);

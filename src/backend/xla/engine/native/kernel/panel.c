@@ -35,36 +35,29 @@ static void multiply_panel(const product *p, cel_panel_tile t, int64_t n_tokens,
   p->multiply(&t, n_tokens);
 }
 
-// Few tokens: weights are read once, as they lie, and memory is what this waits for; activations stay in the second-level
-// cache whole.
-static void few_tokens(const product *p, const uint8_t *row, float *y, int64_t n_tokens, int64_t units, int64_t block) {
-  p->panel->ahead = true;
-  for (int64_t r = p->begin; r < p->end; r += CEL_PANEL_ROWS)
+// All rows, in chunks that take every stretch of the sum before the next one begins.
+static void chunks(const product *p, const uint8_t *row, float *y, int64_t n_tokens, int64_t block, int64_t rows) {
+  const int64_t units = cel_lin_units(p->w);
+  for (int64_t chunk = p->begin; chunk < p->end; chunk += rows)
     for (int64_t u = 0; u < units; u += block)
-      multiply_panel(p, tile_at(p, row, y, CEL_MIN(block, units - u), u), n_tokens, r, u);
-}
-
-// Many tokens: what the second-level cache holds is a stretch of their activations and their sums of a chunk of rows, which are
-// read and written once for each stretch; the nearest cache holds a panel.
-static void many_tokens(const product *p, const uint8_t *row, float *y, int64_t n_tokens, int64_t units, int64_t block) {
-  enum { ROWS = 4 * CEL_PANEL_ROWS };
-  p->panel->ahead = false;
-  for (int64_t chunk = p->begin; chunk < p->end; chunk += ROWS)
-    for (int64_t u = 0; u < units; u += block)
-      for (int64_t r = chunk; r < CEL_MIN(chunk + ROWS, p->end); r += CEL_PANEL_ROWS)
+      for (int64_t r = chunk; r < CEL_MIN(chunk + rows, p->end); r += CEL_PANEL_ROWS)
         multiply_panel(p, tile_at(p, row, y, CEL_MIN(block, units - u), u), n_tokens, r, u);
 }
 
+// Few tokens: weights are read once, as they lie, and memory is what this waits for; activations stay in the second-level
+// cache whole. Many: what that holds is a stretch of their activations and their sums of a chunk of rows, which are read and
+// written once for each stretch; the nearest cache holds a panel.
 void cel_panel_mul(const cel_linear *w, const uint8_t *packed, int64_t pack_stride, int64_t n_tokens, float *y,
                    int64_t y_stride, int64_t row_begin, int64_t row_end, cel_panel_unpack *unpack, cel_panel_multiply *multiply,
                    int64_t columns, cel_panel *panel) {
   enum { TOKENS = 128, CACHED = 160 << 10 };
   const product p = {w, cel_lin_bytes(w), row_begin, row_end, pack_stride, y_stride, unpack, multiply, panel};
-  const int64_t units = cel_lin_units(w), block = cel_lin_stretch(w, columns);
-  if (n_tokens * pack_stride <= CACHED) {
-    few_tokens(&p, packed, y, n_tokens, units, block);
+  const int64_t block = cel_lin_stretch(w, columns);
+  panel->ahead = n_tokens * pack_stride <= CACHED;
+  if (panel->ahead) {
+    chunks(&p, packed, y, n_tokens, block, CEL_PANEL_ROWS);
     return;
   }
   for (int64_t i = 0; i < n_tokens; i += TOKENS)
-    many_tokens(&p, packed + i * pack_stride, y + i * y_stride, CEL_MIN(TOKENS, n_tokens - i), units, block);
+    chunks(&p, packed + i * pack_stride, y + i * y_stride, CEL_MIN(TOKENS, n_tokens - i), block, 4 * CEL_PANEL_ROWS);
 }
